@@ -1,0 +1,35 @@
+# Two commands for a fresh machine that has only Python 3.11 or newer: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.haversack-installed
+
+.PHONY: demo test lint types contracts unit clean
+
+demo: $(STAMP)
+	@$(BIN)/haversack context "How does the packer decide what fits into the token budget?" --workspace . --budget 4000
+
+test: lint types contracts unit
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Haversack and its tools into $(VENV) (once, about half a minute) ..."
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --group dev --editable .
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/basedpyright
+
+contracts: $(STAMP)
+	$(BIN)/lint-imports
+
+unit: $(STAMP)
+	$(BIN)/pytest -q -n auto
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,607 @@
+"""The nouns of the line, in the order they are made. All frozen; sequences are tuples; closed sets are enums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from haversack_index.types import Parts
+
+# --- errors: HaversackError is shown to the user; anything else that escapes a stage is a bug -------------------
+
+
+class HaversackError(Exception):
+    """A failure the user can act on: `code` is stable, `message` says what, `remedy` says what to do.
+
+    Raised anywhere on the line, turned into an LSP error with `code`, `remedy` and `details` in `data`.
+    """
+
+    def __init__(self, code: str, message: str, remedy: str = "", **details: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+        self.details: dict[str, object] = dict(details)
+
+
+class InvalidRequest(HaversackError):
+    """The request's own fields are wrong (JSON-RPC -32602)."""
+
+    def __init__(self, message: str, remedy: str = "", **details: object) -> None:
+        super().__init__("invalid_params", message, remedy, **details)
+
+
+class OverBudget(HaversackError):
+    """Required items alone do not fit; carries what was required, in tokens."""
+
+    def __init__(self, needed: int, budget: int, items: tuple[tuple[str, int], ...]) -> None:
+        super().__init__(
+            "context_window_exceeded",
+            f"What must be in the prompt needs {needed:,} tokens, {needed - budget:,} more than there are ({budget:,}).",
+            "Mention fewer files or a line range, raise the budget, or choose a model with a larger window.",
+            needed=needed,
+            budget=budget,
+            items=[{"item": name, "tokens": tokens} for name, tokens in items],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Trouble as data: the reply goes on without `what`. `stage` names the stage or gatherer."""
+
+    stage: str
+    code: str
+    message: str
+    remedy: str = ""
+
+
+# --- the request ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Line and character from 0; characters are Unicode code points (the LSP edge converts)."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveDocument:
+    uri: str
+    position: Position | None = None
+    selection: Range | None = None
+    visible: tuple[Range, ...] = ()
+
+
+class MentionKind(StrEnum):
+    PATH = "path"
+    FOLDER = "folder"
+    SYMBOL = "symbol"
+    DIFF = "diff"
+    PROBLEMS = "problems"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """What the user named. `value` is as written; `lines` are whole lines, from 0, end exclusive.
+
+    `kind` is None when only the text decides (`@name` may be a file, a folder or a symbol).
+    """
+
+    value: str
+    kind: MentionKind | None = None
+    lines: tuple[int, int] | None = None
+    from_text: bool = False
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: str  # JSON text as the model wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of history or prompt. `tool_call_id` pairs a tool result with its call."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    name: str = ""
+    pinned: bool = False
+    origins: tuple[str, ...] = ()  # paths whose text the message quotes, when the client says so
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """A candidate another tool brings."""
+
+    id: str
+    title: str
+    text: str
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+    required: bool = False
+    score: float = 0.5  # 0..1, relevance the tool claims
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to answer with context. `folder` is a key of `Snapshot.folders`, or "" for all of them."""
+
+    text: str
+    folder: str = ""
+    active: ActiveDocument | None = None
+    mentions: tuple[Mention, ...] = ()
+    history: tuple[Message, ...] = ()
+    model: str | None = None  # explicit `provider/model`
+    budget_tokens: int | None = None  # cap on gathered context
+    supplied: tuple[Supplied, ...] = ()
+    recipe: str = "chat"
+    tools_tokens: int = 0  # what the client's tool schemas cost, as it says
+    problems: tuple[Problem, ...] = ()  # found while reading the request (an unknown field, a bad mention)
+
+
+# --- the snapshot: one frozen view of the world for one request --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    uri: str
+    start: Position
+    end: Position
+    severity: int  # 1 error .. 4 hint
+    message: str
+    source: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An open document. `path` is relative to folder `folder`; both are None for a document outside every folder."""
+
+    uri: str
+    folder: str | None
+    path: str | None
+    text: str
+    version: int
+    language: str
+    dirty: bool  # differs from what was last opened or saved
+    changed_lines: tuple[tuple[int, int], ...] = ()  # recently edited line ranges, newest first
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A workspace folder: `key` is its name, unique in the workspace; `root` its real absolute path."""
+
+    key: str
+    uri: str
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What every stage sees: documents, settings, folders, clock. `now` is seconds since the epoch, UTC."""
+
+    folders: tuple[Folder, ...]
+    documents: Mapping[str, Document]  # by canonical URI (see `haversack.uris`)
+    settings: Settings
+    now: float
+    diagnostics: tuple[Diagnostic, ...] = ()
+    recent: tuple[str, ...] = ()  # URIs of documents lately opened, changed or saved, newest first
+    trusted: bool = True
+
+
+# --- settings ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, validated. Names, defaults and ranges: `docs/settings.md`, made from `config.py`."""
+
+    context_window: int = 16_000  # tokens; a cap on the model's window
+    include_hidden: bool = False
+    max_file_size: int = 1_000_000  # bytes
+    vector_weight: float | None = None  # None: the embedder's own measured share
+    text_weight: float | None = None
+    top_k: int = 10  # search results asked for in chunks per file list; see docs/settings.md
+    max_files: int = 15
+    source_deadline_ms: int = 1_500
+    embedder: str = "static"
+    embedder_endpoint: str = ""
+    embedder_model: str = ""
+    terms_endpoint: str = ""  # optional secondary model for search terms; off when empty
+    terms_model: str = ""
+    system_prompt: str = ""
+    team_context: bool = True
+    model: str = ""  # default `provider/model` when the request names none
+    custom_windows: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+# --- classify → Plan --------------------------------------------------------------------------------------------
+
+
+class Intent(StrEnum):
+    CHAT = "chat"
+    PLAN = "plan"
+    EDIT = "edit"
+    REVIEW = "review"
+    SUMMARIZE = "summarize"
+    PROMPT = "prompt"
+    SKILL = "skill"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Source(StrEnum):
+    """Where a candidate comes from; also the names of the gatherers in a manifest's timings."""
+
+    MENTIONS = "mentions"
+    SYMBOLS = "symbols"
+    HYBRID = "hybrid"
+    KNOWLEDGE = "knowledge"
+    EDITS = "edits"
+    DIAGNOSTICS = "diagnostics"
+    DIFF = "diff"
+    SUPPLIED = "supplied"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All decisions taken before work starts. Deadlines are seconds from the start of gathering."""
+
+    request: Request
+    codebase: bool
+    broad: bool  # about the project as a whole: overview files and architecture come first
+    intent: Intent
+    categories: tuple[str, ...]
+    confidence: Confidence
+    reason: str  # one line: why it was judged so
+    terms: tuple[str, ...]  # search words, most telling first
+    identifiers: tuple[str, ...]  # words of the text that look like code names, as written
+    paths: tuple[str, ...]  # words of the text that look like paths, as written
+    sources: tuple[tuple[Source, float], ...]
+    mentions: tuple[Mention, ...]  # the request's and the text's, together
+    tests_wanted: bool = False  # the question is about tests: no penalty for test paths
+    docs_wanted: bool = False
+
+
+# --- gather → Candidate -----------------------------------------------------------------------------------------
+
+
+class Kind(StrEnum):
+    """What a candidate is; decides its tier."""
+
+    SELECTION = "selection"
+    FILE = "file"  # an @-mentioned or active file
+    SYMBOL = "symbol"
+    CODE = "code"  # a chunk found by search
+    OUTLINE = "outline"  # the signatures of one file
+    OVERVIEW = "overview"  # README, manifest file, entry point of a broad question
+    EDIT = "edit"
+    DIAGNOSTIC = "diagnostic"
+    DIFF = "diff"
+    ARCHITECTURE = "architecture"
+    MEMORY = "memory"
+    TEAM = "team"
+    SUPPLIED = "supplied"
+
+
+class Detail(StrEnum):
+    """How much of a candidate is served, richest first."""
+
+    FULL = "full"
+    SPANS = "spans"  # relevant spans with an outline of the rest
+    OUTLINE = "outline"
+    SIGNATURE = "signature"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to serve a candidate from a file: the whole lines in `spans`, sorted, not overlapping."""
+
+    detail: Detail
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text that spans point into, as it is now: the open buffer, else the disk. Lines keep their ends."""
+
+    folder: str
+    path: str
+    lines: tuple[str, ...]
+    language: str
+    content_hash: str
+    unsaved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something the model could read. It says where it comes from, nothing on what it is worth to the budget.
+
+    Two shapes: with `file`, the text is lines of that file and `forms` name them (richest first, never empty);
+    without, `text` is the whole text and is served whole or not at all (`title` heads it).
+    `relevance` is the source's own score in 0..1, `parts` how it came about; `origins` are `folder/path` names of every
+    file whose text is inside, so that privacy follows text wherever it goes.
+    """
+
+    id: str
+    source: Source
+    kind: Kind
+    title: str
+    relevance: float
+    parts: Parts
+    why: str
+    required: bool = False
+    file: FileText | None = None
+    forms: tuple[Form, ...] = ()
+    text: str = ""
+    heading: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    file_rank: int = 10_000  # place of its file in the source's own list, best 0
+    focus: int | None = None  # line the user points at, for walking outwards from it
+    flags: tuple[str, ...] = ()  # e.g. "unsaved", "stale-index", "instruction-like"
+
+
+# --- mark → Marked ----------------------------------------------------------------------------------------------
+
+
+class Reason(StrEnum):
+    """Why a candidate was not served, or not whole. The value is what users read."""
+
+    OVER_BUDGET = "over budget"
+    DUPLICATE = "same text already in"
+    COVERED = "inside another item"
+    RESTRICTED = "restricted for remote models"
+    FILE_CAP = "file limit reached"
+    SHARE_CAP = "share of its kind used up"
+    BELOW_FLOOR = "too little to do with the question"
+    SOURCE_AUTHORIZATION = "source not authorised"
+    TENANT = "another tenant"
+    PURPOSE = "another purpose"
+    CLASSIFICATION = "classified above the ceiling"
+    FRESHNESS = "stale"
+    INJECTION = "prompt injection risk"
+    REDACTION = "redaction missing"
+    SECRET = "secret redacted"
+    UNREADABLE = "could not be read"
+    OUTSIDE = "outside the workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A candidate that passed the gate. Made by `mark` alone; only this goes further."""
+
+    candidate: Candidate
+    required: bool
+    restricted: bool
+    refused: tuple[Reason, ...] = ()  # not empty: goes to the manifest, never to the prompt
+
+
+# --- route → Route ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A catalogue entry. Windows and limits in tokens; `tokenizer` names a counter family of `tokens.py`."""
+
+    name: str
+    provider: str
+    family: str
+    window: int
+    max_output: int
+    tokenizer: str
+    gather_budget: int
+    local: bool
+    assumed: bool = False  # not in the catalogue: window and family are safe guesses
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The model and its room. `window` is the effective one: the model's, capped by the user's setting."""
+
+    model: Model
+    window: int
+    window_source: str  # "setting", "model", "assumed"
+    reply_reserve: int
+    override_used: bool = False
+    matched_rule: str = ""
+    fallback_used: bool = False
+
+
+# --- score → Scored ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """`score` is the sum of `parts`; its tier part dominates, so kinds never cross. `tier` ranks the kind, best 0."""
+
+    marked: Marked
+    score: float
+    parts: Parts
+    tier: int
+
+
+# --- pack → Packed ----------------------------------------------------------------------------------------------
+
+
+class Outcome(StrEnum):
+    INCLUDED = "included"
+    SHORTENED = "shortened"
+    REDACTED = "redacted"
+    EXCLUDED = "excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Text as served, in order. For a file: whole lines of `spans`, holes shown by a gap line inside `text`.
+
+    `tokens` counts what the block costs in the prompt, heading and fence included. `items` are candidate ids inside.
+    """
+
+    title: str
+    folder: str
+    path: str | None
+    spans: tuple[tuple[int, int], ...]
+    kind: Kind
+    detail: Detail
+    text: str
+    tokens: int
+    score: float
+    items: tuple[str, ...]
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one candidate. `tokens_before` is its richest form alone, `tokens_after` what it added."""
+
+    id: str
+    outcome: Outcome
+    detail: Detail | None
+    reasons: tuple[Reason, ...]
+    tokens_before: int
+    tokens_after: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    blocks: tuple[Block, ...]
+    decisions: tuple[Decision, ...]  # one per Scored, in the order given
+    budget: int
+    used: int
+
+
+# --- compact → History ------------------------------------------------------------------------------------------
+
+
+class CompactTier(StrEnum):
+    NONE = "NONE"
+    TOOL_STRIP = "TOOL_STRIP"
+    MULTI_CHUNK = "MULTI_CHUNK"
+    PARTIAL = "PARTIAL"
+    PLAIN_FALLBACK = "PLAIN_FALLBACK"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    messages: tuple[Message, ...]
+    tier: CompactTier
+    tokens_before: int
+    tokens_after: int
+    warning: bool = False
+    note: str = ""
+
+
+# --- assemble → Prompt, manifest → Manifest, pipeline → Bundle --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`tokens` counts all of it, framing included; `stable_chars` is the length of the unchanging head."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+    stable_chars: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """One gatherer or stage. `status` is "ok", "late", "failed" or "skipped"; times in milliseconds."""
+
+    name: str
+    status: str
+    milliseconds: float
+    n_candidates: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestItem:
+    """One row for one candidate; carries no text of it."""
+
+    id: str
+    source: Source
+    kind: Kind
+    title: str
+    folder: str
+    path: str | None
+    lines: tuple[int, int] | None  # from 0, end exclusive, covering
+    required: bool
+    restricted: bool
+    outcome: Outcome
+    detail: Detail | None
+    reasons: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    score: float
+    parts: Parts
+    why: str
+    content_hash: str
+    flags: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """Where the window went. `counted` is "exact" or "estimated", with the counter's name."""
+
+    window: int
+    window_source: str
+    reply_reserve: int
+    system: int
+    tools: int
+    history: int
+    question: int
+    context: int
+    context_budget: int
+    total: int
+    counted: str
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    items: tuple[ManifestItem, ...]
+    timings: tuple[Timing, ...]
+    tokens: TokenUse
+    problems: tuple[Problem, ...]
+    classification: Mapping[str, object]
+    index: Mapping[str, object]  # generation and tier per folder
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The reply."""
+
+    status: str
+    prompt: Prompt
+    blocks: tuple[Block, ...]
+    route: Route
+    manifest: Manifest
+    history: History
+    version_hash: str
+    problems: tuple[Problem, ...]
