@@ -1,0 +1,177 @@
+"""Text to syntax tree: where grammars come from, and a parse that always ends.
+
+Grammars are native code of many authors. Parsing is bounded in size, time and depth, and no tree is ever turned
+into its text form: that recursion kills the process on deep input.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+import tree_sitter
+from tree_sitter import Language, Parser, Tree
+
+# Half a second parses about 3 MB of ordinary code; what takes longer is not ordinary.
+TIME_LIMIT_S = 0.5
+
+# Files over a megabyte are generated or data; whole definitions in them serve nobody.
+SIZE_LIMIT = 1_000_000
+
+# Written code nests below 100; recursion in C starts to fail near 20,000.
+DEPTH_LIMIT = 1_000
+
+# A parse that reads in pieces of this size lets other threads in: longest stall 13 ms instead of the whole parse.
+_READ_BYTES = 65_536
+
+# Grammars that loop for ever inside C, where no progress callback is reached.
+NEVER_LOADED = frozenset({"cobol"})
+
+
+class ParseFailure(Exception):
+    """No tree, for the reason in the message: "too large", "parse time", "too deep", "no grammar"."""
+
+
+class GrammarProvider(Protocol):
+    """One source of grammars. `load` returns None when it has no grammar of that name."""
+
+    @property
+    def name(self) -> str: ...
+    def load(self, grammar: str) -> Language | None: ...
+
+
+def parse_tree(
+    data: bytes, grammar: str, time_limit_s: float = TIME_LIMIT_S, size_limit: int = SIZE_LIMIT
+) -> Tree:
+    """Parse UTF-8 bytes. Raises ParseFailure when a limit is passed or there is no grammar."""
+    if len(data) > size_limit:
+        raise ParseFailure("too large")
+    language = load_grammar(grammar)
+    if language is None:
+        raise ParseFailure("no grammar")
+    deadline = time.monotonic() + time_limit_s
+    view = memoryview(data)
+
+    def read(offset: int, _point: tree_sitter.Point) -> bytes:
+        return bytes(view[offset : offset + _READ_BYTES])
+
+    def late(_offset: int, _error: bool) -> bool:
+        return time.monotonic() > deadline
+
+    try:
+        tree = Parser(language).parse(read, progress_callback=late)
+    except ValueError as error:
+        raise ParseFailure("parse time") from error
+    if is_deep(tree):
+        raise ParseFailure("too deep")
+    return tree
+
+
+def is_deep(tree: Tree, limit: int = DEPTH_LIMIT) -> bool:
+    """Does any node stand deeper than `limit`? Subtrees with fewer nodes than that are passed over."""
+    cursor = tree.walk()
+    depth = 0
+    while True:
+        node = cursor.node
+        if node is not None and node.descendant_count > limit - depth and cursor.goto_first_child():
+            depth += 1
+            if depth > limit:
+                return True
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return False
+            depth -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class SingleWheels:
+    """The `tree_sitter_<language>` packages: newest grammars, used for each language whose wheel is installed."""
+
+    name: str = "single wheel"
+
+    def load(self, grammar: str) -> Language | None:
+        package = _WHEEL_NAMES.get(grammar, f"tree_sitter_{grammar}")
+        if find_spec(package) is None:
+            return None
+        module = import_module(package)
+        entry = getattr(module, f"language_{grammar}", None) or getattr(module, "language", None)
+        return Language(entry()) if entry is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagePack:
+    """tree-sitter-language-pack 0.13: the last release with its grammars inside the wheel."""
+
+    name: str = "language pack"
+
+    def load(self, grammar: str) -> Language | None:
+        if find_spec("tree_sitter_language_pack") is None:
+            return None
+        pack = import_module("tree_sitter_language_pack")
+        try:
+            return Language(pack.get_binding(grammar))
+        except LookupError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagesLibrary:
+    """The shared library of tree-sitter-languages 1.10, read through ctypes: its own API fails with newer parsers."""
+
+    name: str = "tree-sitter-languages"
+
+    def load(self, grammar: str) -> Language | None:
+        spec = find_spec("tree_sitter_languages")
+        if spec is None or not spec.submodule_search_locations:
+            return None
+        folder = Path(next(iter(spec.submodule_search_locations)))
+        path = next((path for path in sorted(folder.glob("languages.*")) if path.suffix in _LIBRARY_SUFFIXES), None)
+        if path is None:
+            return None
+        entry = getattr(ctypes.PyDLL(str(path)), f"tree_sitter_{_LIBRARY_NAMES.get(grammar, grammar)}", None)
+        if entry is None:
+            return None
+        # A pointer returned as a C int is cut to 32 bits, and using it crashes the process.
+        entry.restype = ctypes.c_void_p
+        capsule = ctypes.pythonapi.PyCapsule_New
+        capsule.restype = ctypes.py_object
+        capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return Language(capsule(entry(), b"tree_sitter.Language", None))
+
+
+PROVIDERS: tuple[GrammarProvider, ...] = (SingleWheels(), LanguagePack(), LanguagesLibrary())
+
+_LIBRARY_SUFFIXES = frozenset({".so", ".dylib", ".dll", ".pyd"})
+_WHEEL_NAMES = MappingProxyType({"csharp": "tree_sitter_c_sharp", "tsx": "tree_sitter_typescript"})
+_LIBRARY_NAMES = MappingProxyType({"csharp": "c_sharp"})
+_load_lock = threading.Lock()
+
+
+def load_grammar(grammar: str) -> Language | None:
+    """The grammar from the first provider that has it, loaded once a process; None when nobody has it."""
+    with _load_lock:
+        return _load(grammar)
+
+
+@lru_cache(maxsize=None)
+def _load(grammar: str) -> Language | None:
+    if not grammar or grammar in NEVER_LOADED:
+        return None
+    for provider in PROVIDERS:
+        try:
+            language = provider.load(grammar)
+        except (ImportError, OSError, ValueError, TypeError, AttributeError):
+            # A broken or too new grammar of one provider must not hide the next provider's good one.
+            continue
+        if language is not None:
+            return language
+    return None

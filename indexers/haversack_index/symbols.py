@@ -1,0 +1,382 @@
+"""Definitions, references and imports of one syntax tree, by one pass of the language's query.
+
+Queries lie in `queries/<language>.scm`. Captures: `@def.<kind>` is a definition with `@name`, perhaps `@body` and
+`@container` (a receiver or an object written before the name); `@scope` names what it holds without being a symbol
+(an impl block, an extension); `@ref` is a use of a name, `@import` a module as written; `@comment` and `@lead`
+(an attribute or decorator standing beside its definition) belong to the definition that follows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from tree_sitter import Node, Query, QueryCursor, Tree
+
+from haversack_index.parse import load_grammar
+from haversack_index.types import Reference, Span, Symbol, SymbolKind
+
+# What a reader takes in at a glance; longer headers are cut, the file still holds the whole.
+_SIGNATURE_LIMIT = 200
+
+# A name longer than this is text that a broken parse took for a name.
+_NAME_LIMIT = 200
+
+_SCOPE = "scope"
+_CLASS_LIKE = frozenset(
+    {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.TRAIT, SymbolKind.ENUM, None}
+)
+_FUNCTION_LIKE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
+
+# Definitions that stand on their own as chunks; the others are lines in their neighbourhood.
+CHUNKED = _CLASS_LIKE | _FUNCTION_LIKE | {SymbolKind.NAMESPACE, SymbolKind.MODULE}
+
+# Nodes that hold one definition and belong to it: decorators, `export`, `template <...>`, `const` before a name.
+_WRAPPERS = frozenset(
+    {
+        "decorated_definition",
+        "export_statement",
+        "ambient_declaration",
+        "lexical_declaration",
+        "variable_declaration",
+        "variable_declarator",
+        "expression_statement",
+        "assignment_expression",
+        "assignment_statement",
+        "template_declaration",
+        "type_declaration",
+        "const_declaration",
+        "var_declaration",
+        "type_definition",
+        "declaration",
+    }
+)
+
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct", "init", "new"})
+
+# The query's kinds that are not kinds of symbols.
+_KINDS = MappingProxyType({"default": SymbolKind.FUNCTION, "declaration": SymbolKind.FUNCTION})
+
+_SPACES = re.compile(r"\s+")
+_NAME = re.compile(r"[^\W\d][\w$!?=]*")
+
+
+@dataclass(slots=True)
+class Definition:
+    """A definition while the tree is at hand. Rows are lines; `end` is exclusive. `kind` None is a bare scope."""
+
+    name: str
+    kind: SymbolKind | None
+    start: int
+    end: int
+    line: int
+    signature_end: int
+    signature: str
+    start_byte: int
+    end_byte: int
+    container: tuple[str, ...]
+    parent: Definition | None = None
+    path: tuple[str, ...] = ()  # names of all that encloses it and its own
+    depth: int = 0
+    comment_start: int = 0  # first line of the comments that belong to it
+
+    @property
+    def chunked(self) -> bool:
+        return self.kind in CHUNKED
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    definitions: tuple[Definition, ...]  # by start, outer before inner
+    references: tuple[Reference, ...]
+    imports: tuple[str, ...]
+
+
+def extract(tree: Tree, data: bytes, path: str, language: str) -> Extracted:
+    """Run the language's query once over the tree. Raises ValueError when the query does not fit the grammar."""
+    query = _query(language)
+    found: dict[int, tuple[int, _Found]] = {}
+    references: list[Node] = []
+    imports: dict[str, None] = {}
+    comments: list[Node] = []
+    leads: list[Node] = []
+
+    # No progress callback here: with one, tree-sitter 0.26.1 crashes the process in `matches` and in `captures`.
+    for index, captures in QueryCursor(query.query).matches(tree.root_node):
+        kind = query.kinds[index]
+        if kind == "ref":
+            references += captures["ref"]
+        elif kind == "comment":
+            comments += captures["comment"]
+        elif kind == "lead":
+            leads += captures["lead"]
+        elif kind == "import":
+            for node in captures["import"]:
+                imports[_text(data, node).strip("\"'<>`")] = None
+        else:
+            node = captures[kind][0]
+            for name_node in captures.get("name") or (node,):
+                key = name_node.start_byte
+                # Two patterns may name the same place: the earlier pattern is the more exact one.
+                if key not in found or index < found[key][0]:
+                    found[key] = (index, _Found(kind, node, name_node, captures))
+    definitions = _define([item for _, item in found.values()], data, language, _Leading(comments, leads, data))
+    return Extracted(
+        tuple(definitions),
+        _refer(references, found.keys(), definitions, data, path),
+        tuple(name for name in imports if name),
+    )
+
+
+def to_symbols(extracted: Extracted, path: str, language: str) -> tuple[Symbol, ...]:
+    return tuple(
+        Symbol(
+            definition.name,
+            definition.kind,
+            Span(path, definition.start, definition.end),
+            definition.line,
+            definition.signature_end,
+            definition.path[:-1],
+            definition.signature,
+            language,
+            definition.depth,
+        )
+        for definition in extracted.definitions
+        if definition.kind is not None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    kind: str
+    node: Node
+    name: Node
+    captures: dict[str, list[Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class _LanguageQuery:
+    query: Query
+    kinds: tuple[str, ...]  # by pattern: "ref", "import", "comment", "lead", "scope" or "def.<kind>"
+
+
+_PATTERN_KIND = re.compile(r"@(def\.\w+|scope|ref|import|comment|lead)\b")
+
+
+@lru_cache(maxsize=None)
+def _query(language: str) -> _LanguageQuery:
+    grammar = load_grammar(language)
+    if grammar is None:
+        raise ValueError(f"no grammar for {language}")
+    source = files("haversack_index").joinpath("queries", f"{language}.scm").read_text("utf-8")
+    query = Query(grammar, source)
+    kinds: list[str] = []
+    encoded = source.encode()
+    for index in range(query.pattern_count):
+        text = encoded[query.start_byte_for_pattern(index) : query.end_byte_for_pattern(index)].decode()
+        names = _PATTERN_KIND.findall(text)
+        kinds.append(next((name for name in names if name.startswith("def.") or name == _SCOPE), names[0]))
+    return _LanguageQuery(query, tuple(kinds))
+
+
+class _Leading:
+    """Comments and attributes by the place where they end, to find what stands right before a definition."""
+
+    def __init__(self, comments: list[Node], leads: list[Node], data: bytes) -> None:
+        self._data = data
+        self._comments = {_end_row(node): node for node in comments}
+        self._leads = {node.end_byte: node for node in leads}
+
+    def lead_start(self, node: Node) -> int:
+        """The first line of the attributes before the node, else its own first line."""
+        row = node.start_point.row
+        if not self._leads:
+            return row
+        start = node.start_byte
+        while True:
+            before = len(self._data[:0]) + start
+            while before and self._data[before - 1 : before].isspace():
+                before -= 1
+            lead = self._leads.get(before)
+            if lead is None:
+                return row
+            start, row = lead.start_byte, lead.start_point.row
+
+    def comment_start(self, row: int) -> int:
+        """The first line of the comments that end right above `row`, else `row`."""
+        while True:
+            node = self._comments.get(row)
+            if node is None or node.start_point.row >= row:
+                return row
+            line_start = self._data.rfind(b"\n", 0, node.start_byte) + 1
+            if self._data[line_start : node.start_byte].strip():
+                return row
+            row = node.start_point.row
+
+
+def _define(found: list[_Found], data: bytes, language: str, leading: _Leading) -> list[Definition]:
+    found.sort(key=lambda item: (item.node.start_byte, -item.node.end_byte, item.name.start_byte))
+    definitions: list[Definition] = []
+    stack: list[Definition] = []
+    for item in found:
+        name = _clean_name(_text(data, item.name)) if item.kind != "def.default" else "default"
+        if not name:
+            continue
+        while stack and stack[-1].end_byte <= item.node.start_byte:
+            stack.pop()
+        parent = stack[-1] if stack else None
+        if parent is not None and parent.start_byte == item.node.start_byte and parent.end_byte == item.node.end_byte:
+            parent = parent.parent
+        definition = _definition(item, name, parent, data, leading)
+        if definition.kind in {SymbolKind.VARIABLE, SymbolKind.FIELD, SymbolKind.CONSTANT} and parent is not None:
+            # A name inside a function's body is its own business.
+            if parent.kind in _FUNCTION_LIKE:
+                continue
+        definitions.append(definition)
+        if definition.end_byte > definition.start_byte:
+            stack.append(definition)
+    return definitions
+
+
+def _definition(item: _Found, name: str, parent: Definition | None, data: bytes, leading: _Leading) -> Definition:
+    node, captures = item.node, item.captures
+    outer = node
+    while (above := outer.parent) is not None and above.type in _WRAPPERS:
+        outer = above
+    start = min(leading.lead_start(outer), leading.lead_start(node))
+    end = _end_row(outer)
+    body_nodes = captures.get("body")
+    if body_nodes:
+        signature_end, header_end = _header_end(body_nodes[0])
+        signature_end = min(max(signature_end, start + 1), end)
+    else:
+        signature_end, header_end = end, outer.end_byte
+    own = tuple(_receiver(data, captures["container"][0])) if "container" in captures else ()
+    *qualifiers, name = name.split("\0")
+    own += tuple(qualifiers)
+    kind = _kind(item.kind, name, parent, own)
+    container = (parent.path if parent is not None else ()) + own
+    return Definition(
+        name=name,
+        kind=kind,
+        start=start,
+        end=end,
+        line=item.name.start_point.row,
+        signature_end=signature_end,
+        signature=_signature(data[outer.start_byte : min(header_end, outer.start_byte + 2_000)], outer, node, data),
+        start_byte=node.start_byte,
+        end_byte=node.end_byte,
+        container=container,
+        parent=parent,
+        path=(*container, name),
+        depth=parent.depth + (parent.kind is not None) if parent is not None else 0,
+        comment_start=leading.comment_start(start),
+    )
+
+
+def _kind(captured: str, name: str, parent: Definition | None, own: tuple[str, ...]) -> SymbolKind | None:
+    if captured == _SCOPE:
+        return None
+    word = captured.removeprefix("def.")
+    kind = _KINDS.get(word) or SymbolKind(word)
+    if kind is SymbolKind.FUNCTION and ((parent is not None and parent.kind in _CLASS_LIKE) or own):
+        kind = SymbolKind.METHOD
+    if kind is SymbolKind.METHOD:
+        holder = own[-1] if own else parent.name if parent is not None else ""
+        if name in _CONSTRUCTORS or name == holder:
+            return SymbolKind.CONSTRUCTOR
+    if kind in {SymbolKind.VARIABLE, SymbolKind.FIELD} and name.isupper():
+        return SymbolKind.CONSTANT
+    return kind
+
+
+def _header_end(body: Node) -> tuple[int, int]:
+    """First line after the header and the byte where the header ends."""
+    before = body.prev_sibling
+    while before is not None and before.is_extra:
+        before = before.prev_sibling
+    if before is None or body.type in _BRACED:
+        return body.start_point.row + 1, body.start_byte
+    return before.end_point.row + 1, before.end_byte
+
+
+_BRACED = frozenset(
+    {
+        "statement_block",
+        "class_body",
+        "compound_statement",
+        "block_braced",
+        "field_declaration_list",
+        "enumerator_list",
+        "enum_body",
+        "interface_body",
+        "object_type",
+        "declaration_list",
+    }
+)
+
+
+def _end_row(node: Node) -> int:
+    """The first line after the node: a node may end at the start of the next line."""
+    row, column = node.end_point
+    return max(row + (column > 0), node.start_point.row + 1)
+
+
+def _signature(header: bytes, outer: Node, node: Node, data: bytes) -> str:
+    del outer, node, data
+    text = _SPACES.sub(" ", header.decode("utf-8", "replace")).strip()
+    text = text.removesuffix("=>").rstrip(" {:=;") or text
+    return text if len(text) <= _SIGNATURE_LIMIT else text[: _SIGNATURE_LIMIT - 1] + "…"
+
+
+def _clean_name(text: str) -> str:
+    """A name as searched for: quotes and template arguments off, qualifiers kept apart by zero characters."""
+    text = _SPACES.sub(" ", text.strip("\"'`"))
+    if len(text) > _NAME_LIMIT:
+        return ""
+    return text.replace("::", "\0") if "::" in text else text
+
+
+def _receiver(data: bytes, node: Node) -> list[str]:
+    """`exports` and `module.exports` hold nothing; `X.prototype` is X; `*List[T]` is List."""
+    text = _text(data, node)
+    if text in {"exports", "module.exports", "module", "this", "self"} or len(text) > _NAME_LIMIT:
+        return []
+    text = text.split("[", 1)[0].strip("*& ()")
+    parts = [part for part in text.removesuffix(".prototype").split(".") if part not in {"this", "self"}]
+    return [part for part in parts if part]
+
+
+def _refer(
+    nodes: list[Node], defined: object, definitions: list[Definition], data: bytes, path: str
+) -> tuple[Reference, ...]:
+    starts = [definition.start_byte for definition in definitions]
+    names_at: set[int] = set(defined)  # type: ignore[call-overload]
+    seen: set[tuple[str, str]] = set()
+    references: list[Reference] = []
+    for node in nodes:
+        at = node.start_byte
+        if at in names_at:
+            continue
+        name = data[at : node.end_byte].decode("utf-8", "replace")
+        within = _within(definitions, bisect_right(starts, at) - 1, at)
+        if (name, within) in seen or len(name) > _NAME_LIMIT:
+            continue
+        seen.add((name, within))
+        references.append(Reference(name, path, node.start_point.row, within))
+    return tuple(references)
+
+
+def _within(definitions: list[Definition], index: int, at: int) -> str:
+    definition = definitions[index] if index >= 0 else None
+    while definition is not None and definition.end_byte <= at:
+        definition = definition.parent
+    return ".".join(definition.path) if definition is not None else ""
+
+
+def _text(data: bytes, node: Node) -> str:
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
