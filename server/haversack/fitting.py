@@ -1,0 +1,166 @@
+"""Lines of files as sets, the blocks they make, and what those cost: the arithmetic under `pack`.
+
+Spans are whole lines `(start, end)`, from 0, end exclusive; a normal set of spans is sorted and neither overlaps nor
+touches. The unit of cost is the finished block, heading and fence included, so a sum of costs is never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from haversack.templates.chat import GAP_LINE, Counter, render_block
+from haversack.types import Block, Candidate, Detail, FileText, Form, Kind, Scored
+
+Spans = tuple[tuple[int, int], ...]
+FileKey = tuple[str, str]  # folder, path
+
+# Blank lines between two served pieces cost less than a gap line or a second heading.
+BLANK_GAP = 2
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> Spans:
+    """The normal set that covers the same lines; empty spans vanish."""
+    result: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if start >= end:
+            continue
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        else:
+            result.append((start, end))
+    return tuple(result)
+
+
+def without(spans: Spans, taken: Spans) -> Spans:
+    """The lines of `spans` that are not in `taken`; both normal."""
+    result: list[tuple[int, int]] = []
+    for start, end in spans:
+        for other_start, other_end in taken:
+            if other_end <= start:
+                continue
+            if other_start >= end:
+                break
+            if other_start > start:
+                result.append((start, other_start))
+            start = max(start, other_end)  # noqa: PLW2901 - the part left of the hole is done
+        if start < end:
+            result.append((start, end))
+    return tuple(result)
+
+
+def n_lines(spans: Spans) -> int:
+    return sum(end - start for start, end in spans)
+
+
+def closed(spans: Spans, lines: Sequence[str]) -> Spans:
+    """The set with gaps closed that hold nothing but one or two blank lines."""
+    result: list[tuple[int, int]] = []
+    for start, end in spans:
+        if result and start - result[-1][1] <= BLANK_GAP and not "".join(lines[result[-1][1] : start]).strip():
+            result[-1] = (result[-1][0], end)
+        else:
+            result.append((start, end))
+    return tuple(result)
+
+
+def text_of(spans: Spans, lines: Sequence[str]) -> str:
+    """The lines themselves, with a gap line in each hole."""
+    return GAP_LINE.join("".join(lines[start:end]) for start, end in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A candidate and the form it is served in. `place` is its rank among all, best 0."""
+
+    place: int
+    scored: Scored
+    form: Form
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.scored.marked.candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block before it is written: its lines, how they are shown, and the best candidate in it."""
+
+    spans: Spans
+    detail: Detail
+    best: Choice
+
+
+# How rich a form is, richest first; a block of several forms carries the richest.
+_RICHNESS = {detail: place for place, detail in enumerate(Detail)}
+
+
+def pieces_of(choices: Sequence[Choice], file: FileText) -> tuple[Piece, ...]:
+    """The blocks of one file: each run of whole text, and one block for all lines shown only in part."""
+    full = closed(merged(s for c in choices if c.form.detail is Detail.FULL for s in c.form.spans), file.lines)
+    rest = merged(s for c in choices if c.form.detail is not Detail.FULL for s in c.form.spans)
+    part = without(closed(rest, file.lines), full)
+    pieces = [Piece((run,), Detail.FULL, _best_of(choices, (run,), True)) for run in full]
+    if part:
+        best = _best_of(choices, part, False)
+        shown = min((c.form.detail for c in choices if c.form.detail is not Detail.FULL), key=_RICHNESS.__getitem__)
+        pieces.append(Piece(part, Detail.OUTLINE if shown is Detail.SIGNATURE else shown, best))
+    if not pieces and choices:
+        pieces.append(Piece((), Detail.FULL, min(choices, key=lambda c: c.place)))  # an empty file that must be named
+    return tuple(sorted(pieces, key=lambda piece: piece.spans))
+
+
+def _best_of(choices: Sequence[Choice], spans: Spans, full: bool) -> Choice:
+    inside = [c for c in choices if (c.form.detail is Detail.FULL) is full and touches(c.form.spans, spans)]
+    return min(inside, key=lambda c: c.place)
+
+
+def touches(spans: Spans, others: Spans) -> bool:
+    return any(start < end and a < end and start < b for start, end in spans for a, b in others)
+
+
+@dataclass(slots=True)
+class Measure:
+    """Finished blocks with their cost, each written and counted once. `folders`: names need their folder's name."""
+
+    counter: Counter
+    folders: bool = False
+    copies: dict[FileKey, tuple[str, ...]] = field(default_factory=dict[FileKey, tuple[str, ...]])
+    seen: dict[tuple[FileKey, Spans, Detail, Kind], Block] = field(
+        default_factory=dict[tuple[FileKey, Spans, Detail, Kind], Block]
+    )
+
+    def alone(self, choice: Choice) -> int:
+        """What the choice costs when nothing else of its file is served."""
+        file = choice.candidate.file
+        return self.text_block(choice.candidate).tokens if file is None else self.file((choice,), file)
+
+    def file(self, choices: Sequence[Choice], file: FileText) -> int:
+        return sum(self.file_block(piece, file).tokens for piece in pieces_of(choices, file))
+
+    def file_block(self, piece: Piece, file: FileText) -> Block:
+        """The block of a piece, its score and items still to be filled in."""
+        kind = piece.best.candidate.kind
+        key = ((file.folder, file.path), piece.spans, piece.detail, kind)
+        block = self.seen.get(key)
+        if block is None:
+            text = text_of(piece.spans, file.lines)
+            title = self._title(file)
+            block = self._counted(
+                Block(title, file.folder, file.path, piece.spans, kind, piece.detail, text, 0, 0.0, (), file.language)
+            )
+            self.seen[key] = block
+        return block
+
+    def text_block(self, candidate: Candidate) -> Block:
+        text, items = candidate.text, (candidate.id,)
+        return self._counted(Block(candidate.title, "", None, (), candidate.kind, Detail.FULL, text, 0, 0.0, items))
+
+    def _counted(self, block: Block) -> Block:
+        return replace(block, tokens=self.counter.count(render_block(block)))
+
+    def _title(self, file: FileText) -> str:
+        name = f"{file.folder}/{file.path}" if self.folders and file.folder else file.path
+        notes = ["unsaved"] if file.unsaved else []
+        notes += [f"same text as {copy}" for copy in self.copies.get((file.folder, file.path), ())]
+        return f"{name} [{'; '.join(notes)}]" if notes else name

@@ -1,0 +1,344 @@
+"""What is served so far, while `pack` decides: entries with their choices, marginal costs, and the result of it all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from haversack.fitting import (
+    Choice,
+    FileKey,
+    Measure,
+    Piece,
+    Spans,
+    merged,
+    n_lines,
+    pieces_of,
+    touches,
+    without,
+)
+from haversack.types import (
+    Block,
+    Candidate,
+    Decision,
+    Detail,
+    FileText,
+    Form,
+    Kind,
+    Outcome,
+    Reason,
+    Scored,
+)
+
+# A text cut to fit is tried at the length that its average line suggests, then shorter by this factor each time.
+CUT_STEP = 0.85
+
+# No tokenizer in use packs code tighter than this many characters a token, so longer text cannot fit: no need to count.
+MAX_CHARACTERS_PER_TOKEN = 12
+
+
+@dataclass(slots=True)
+class Entry:
+    """A candidate on its way. `place` is its rank, best 0; `forms` are richest first, one at least.
+
+    `reason` says why it is not served, or not whole; `closed` that nothing can change that.
+    """
+
+    place: int
+    scored: Scored
+    forms: tuple[Form, ...]
+    relevance: float
+    n_characters: int
+    chosen: Form | None = None
+    reason: Reason | None = None
+    refused: tuple[Reason, ...] = ()
+    closed: bool = False
+    spent: int = 0
+    note: str = ""
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.scored.marked.candidate
+
+    @property
+    def kind(self) -> Kind:
+        return self.candidate.kind
+
+    @property
+    def required(self) -> bool:
+        return self.scored.marked.required
+
+    @property
+    def file(self) -> FileText | None:
+        return self.candidate.file
+
+    @property
+    def key(self) -> FileKey | None:
+        file = self.candidate.file
+        return None if file is None else (file.folder, file.path)
+
+    @property
+    def name(self) -> str:
+        return self.candidate.title if self.file is None else self.file.path
+
+    def choice(self, form: Form) -> Choice:
+        return Choice(self.place, self.scored, form)
+
+
+def entries_of(scored: Sequence[Scored]) -> list[Entry]:
+    """Entries in the order of `scored`, with places that do not depend on that order."""
+    ranked = sorted(range(len(scored)), key=lambda index: _rank(scored[index]))
+    places = {index: place for place, index in enumerate(ranked)}
+    return [_entry(item, places[index]) for index, item in enumerate(scored)]
+
+
+def _rank(item: Scored) -> tuple[object, ...]:
+    candidate = item.marked.candidate
+    path = "" if candidate.file is None else f"{candidate.file.folder}/{candidate.file.path}"
+    spans = tuple(form.spans for form in candidate.forms)
+    return (item.tier, -item.score, candidate.id, path, spans, candidate.title, candidate.text)
+
+
+def _entry(item: Scored, place: int) -> Entry:
+    candidate = item.marked.candidate
+    relevance = sum(value for name, value in item.parts if name != "tier")
+    if candidate.file is None:
+        return Entry(place, item, (Form(Detail.FULL, ()),), relevance, len(candidate.text))
+    lines = candidate.file.lines
+    forms = tuple(
+        Form(form.detail, merged((max(0, start), min(end, len(lines))) for start, end in form.spans))
+        for form in candidate.forms or (Form(Detail.FULL, ((0, len(lines)),)),)
+    )
+    return Entry(place, item, forms, relevance, sum(len(line) for a, b in forms[0].spans for line in lines[a:b]))
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The served choices by file, the served texts, and the tokens they use."""
+
+    entries: list[Entry]
+    measure: Measure
+    budget: int
+    used: int = 0
+    files: dict[FileKey, list[Choice]] = field(default_factory=dict[FileKey, list[Choice]])
+    costs: dict[FileKey, int] = field(default_factory=dict[FileKey, int])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+
+    def open(self) -> Iterator[Entry]:
+        """Discardable entries that could still gain something, best first."""
+        for entry in sorted(self.entries, key=lambda e: e.place):
+            if not (entry.closed or entry.required or entry.chosen is entry.forms[0]):
+                yield entry
+
+    def refuse(self, remote: bool) -> None:
+        """Takes out what the marks forbid."""
+        for entry in self.entries:
+            entry.refused = entry.scored.marked.refused
+            if remote and entry.scored.marked.restricted:
+                entry.refused = (*entry.refused, Reason.RESTRICTED)
+            entry.closed = bool(entry.refused)
+
+    def put(self, entry: Entry, form: Form) -> None:
+        cost = self.marginal(entry, form)
+        entry.spent += cost
+        entry.chosen = form
+        self.used += cost
+        if entry.key is None:
+            self.texts.setdefault(_text_hash(entry), entry.name)
+        else:
+            self.files[entry.key] = self._with(entry, form)
+            self.costs[entry.key] = self.costs.get(entry.key, 0) + cost
+
+    def marginal(self, entry: Entry, form: Form) -> int:
+        """What serving `entry` in `form` adds to the prompt; it may be nothing, or less when two blocks join."""
+        if entry.file is None or entry.key is None:
+            return self.measure.alone(entry.choice(form))
+        return self.measure.file(self._with(entry, form), entry.file) - self.costs.get(entry.key, 0)
+
+    def _with(self, entry: Entry, form: Form) -> list[Choice]:
+        assert entry.key is not None
+        others = [choice for choice in self.files.get(entry.key, ()) if choice.place != entry.place]
+        return [*others, entry.choice(form)]
+
+    def put_best(
+        self,
+        entry: Entry,
+        limit: int,
+        item: int | None = None,
+        file: int | None = None,
+        min_lines: int | None = None,
+    ) -> None:
+        """Serves the richest form that fits, better than what is served already, or notes why none does.
+
+        `limit` is the level `used` may reach; `item` and `file` are what this entry, and its file, may take at most.
+        With `min_lines`, a form that is too long for `item` is served by its first lines, that many at least.
+        """
+        if entry.closed or entry.chosen is entry.forms[0] or self._is_copy(entry):
+            return
+        reason: Reason | None = None
+        for form in entry.forms:
+            if entry.chosen is not None and n_lines(form.spans) <= n_lines(entry.chosen.spans):
+                break
+            room = limit - self.used
+            if form is entry.forms[0] and item is None and self._is_hopeless(entry, room):
+                reason = Reason.OVER_BUDGET
+                continue
+            cost = self.marginal(entry, form)
+            allowed, reason_here = room, Reason.OVER_BUDGET
+            if file is not None and entry.key is not None and file - self.costs.get(entry.key, 0) < allowed:
+                allowed, reason_here = file - self.costs.get(entry.key, 0), Reason.FILE_CAP
+            if item is not None and item < allowed:
+                allowed, reason_here = item, Reason.FILE_CAP
+            if cost <= allowed:
+                self.put(entry, form)
+                entry.reason = reason
+                return
+            reason = reason or reason_here
+            if item is not None and min_lines is not None and cost > item:
+                head = self._head(entry, form, cost, allowed, min_lines)
+                if head is not None:
+                    self.put(entry, head)
+                    entry.reason = reason
+                    return
+        entry.reason = reason or entry.reason
+
+    def _is_hopeless(self, entry: Entry, room: int) -> bool:
+        if entry.n_characters <= room * MAX_CHARACTERS_PER_TOKEN:
+            return False
+        return entry.key is None or bool(without(entry.forms[0].spans, self.served(entry.key)))
+
+    def _head(self, entry: Entry, form: Form, cost: int, allowed: int, min_lines: int) -> Form | None:
+        n = int(n_lines(form.spans) * allowed / cost) if cost else 0
+        while n >= min_lines:
+            head = Form(form.detail, _first_lines(form.spans, n))
+            if self.marginal(entry, head) <= allowed:
+                return head
+            n = int(n * CUT_STEP)
+        return None
+
+    def served(self, key: FileKey) -> Spans:
+        """All lines of a file that are in the prompt, whole or in part."""
+        return merged(span for choice in self.files.get(key, ()) for span in choice.form.spans)
+
+    def _is_copy(self, entry: Entry) -> bool:
+        """Whether the same text is served already under another name; then the entry is closed with that name."""
+        if entry.file is None:
+            first = self.texts.get(_text_hash(entry))
+            if first is not None and entry.candidate.text.strip():
+                entry.closed, entry.reason, entry.note = True, Reason.DUPLICATE, f"same text as {first}"
+                return True
+            return False
+        for key, choices in self.files.items():
+            twin = choices[0].candidate.file
+            if key != entry.key and twin is not None and twin.content_hash == entry.file.content_hash:
+                spans = entry.forms[0].spans
+                if spans and not without(spans, self.served(key)):
+                    entry.closed, entry.reason, entry.note = True, Reason.DUPLICATE, f"same text as {twin.path}"
+                    return True
+        return False
+
+    def fold_copies(self, required: Sequence[Entry]) -> None:
+        """Required files with the same text are served once, under a heading that names them all."""
+        first: dict[str, Entry] = {}
+        for entry in sorted(required, key=lambda e: e.place):
+            identity = _text_hash(entry) if entry.file is None else entry.file.content_hash
+            if not (identity and entry.n_characters):
+                continue
+            other = first.setdefault(identity, entry)
+            if other is entry or (other.key == entry.key and entry.key is not None):
+                continue
+            if other.key is None or entry.file is None:
+                same = other.file is None and entry.file is None
+            else:
+                same = not without(entry.forms[0].spans, other.forms[0].spans)
+            if same:
+                entry.closed, entry.reason, entry.note = True, Reason.DUPLICATE, f"same text as {other.name}"
+                if other.key is not None:
+                    self.measure.copies[other.key] = (*self.measure.copies.get(other.key, ()), entry.name)
+
+    def cost_of_all(self, chosen: Sequence[tuple[Entry, Form]]) -> int:
+        """What these choices cost together, and nothing else."""
+        files: dict[FileKey, list[Choice]] = {}
+        total = 0
+        for entry, form in chosen:
+            if entry.key is None:
+                total += self.measure.alone(entry.choice(form))
+            else:
+                files.setdefault(entry.key, []).append(entry.choice(form))
+        for choices in files.values():
+            file = choices[0].candidate.file
+            total += 0 if file is None else self.measure.file(choices, file)
+        return total
+
+    def decisions(self) -> tuple[Decision, ...]:
+        return tuple(self._decision(entry) for entry in self.entries)
+
+    def _decision(self, entry: Entry) -> Decision:
+        before = self.measure.alone(entry.choice(entry.forms[0]))
+        candidate = entry.candidate
+        if entry.refused:
+            return Decision(candidate.id, Outcome.EXCLUDED, None, entry.refused, before, 0)
+        if entry.reason is Reason.DUPLICATE and entry.chosen is None:
+            return Decision(candidate.id, Outcome.EXCLUDED, None, (Reason.DUPLICATE,), before, 0, entry.note)
+        if entry.chosen is None and not self._is_covered(entry):
+            return Decision(candidate.id, Outcome.EXCLUDED, None, (entry.reason or Reason.OVER_BUDGET,), before, 0)
+        if entry.chosen is None or (entry.chosen is not entry.forms[0] and self._is_covered(entry)):
+            detail = entry.forms[0].detail
+            return Decision(candidate.id, Outcome.INCLUDED, detail, (Reason.COVERED,), before, entry.spent)
+        if entry.chosen is entry.forms[0]:
+            return Decision(candidate.id, Outcome.INCLUDED, entry.chosen.detail, (), before, entry.spent)
+        shown, whole = n_lines(entry.chosen.spans), n_lines(entry.forms[0].spans)
+        detail = entry.chosen.detail if entry.chosen in entry.forms else _cut_detail(entry.chosen.detail)
+        note = f"{shown} of {whole} lines"
+        reasons = (entry.reason or Reason.OVER_BUDGET,)
+        return Decision(candidate.id, Outcome.SHORTENED, detail, reasons, before, entry.spent, note)
+
+    def _is_covered(self, entry: Entry) -> bool:
+        """Whether the prompt holds every line of its richest form, thanks to others."""
+        spans = entry.forms[0].spans
+        return entry.key is not None and bool(spans) and not without(spans, self.served(entry.key))
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Best file first, in document order inside a file; texts of no file take their own place among them."""
+        groups: list[tuple[int, list[Block]]] = []
+        for choices in self.files.values():
+            file = choices[0].candidate.file
+            if file is not None:
+                blocks = [self._block(piece, file) for piece in pieces_of(choices, file)]
+                groups.append((min(choice.place for choice in choices), blocks))
+        for entry in self.entries:
+            if entry.file is None and entry.chosen is not None:
+                block = replace(self.measure.text_block(entry.candidate), score=entry.scored.score)
+                groups.append((entry.place, [block]))
+        return tuple(block for _, blocks in sorted(groups, key=lambda group: group[0]) for block in blocks)
+
+    def _block(self, piece: Piece, file: FileText) -> Block:
+        key = (file.folder, file.path)
+        inside = [e for e in self.entries if e.key == key and not e.refused and self._is_in(e, piece)]
+        inside.sort(key=lambda entry: entry.place)
+        items = tuple(entry.candidate.id for entry in inside)
+        return replace(self.measure.file_block(piece, file), score=inside[0].scored.score, items=items)
+
+    def _is_in(self, entry: Entry, piece: Piece) -> bool:
+        if entry.chosen is None:
+            return self._is_covered(entry) and touches(entry.forms[0].spans, piece.spans)
+        return not piece.spans or touches(entry.chosen.spans, piece.spans)
+
+
+def _cut_detail(detail: Detail) -> Detail:
+    return Detail.SPANS if detail is Detail.FULL else detail
+
+
+def _first_lines(spans: Spans, n: int) -> Spans:
+    result: list[tuple[int, int]] = []
+    for start, end in spans:
+        if n <= 0:
+            break
+        result.append((start, min(end, start + n)))
+        n -= end - start
+    return tuple(result)
+
+
+def _text_hash(entry: Entry) -> str:
+    return hashlib.blake2b(entry.candidate.text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
