@@ -1,0 +1,156 @@
+"""The receipt: one row for every candidate, where the tokens went, and a hash of all that decided it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import cast
+
+from haversack.templates.chat import has_control_tokens, has_invisible_text, label
+from haversack.types import (
+    Block,
+    Candidate,
+    Decision,
+    Manifest,
+    ManifestItem,
+    Outcome,
+    Packed,
+    Plan,
+    Problem,
+    Prompt,
+    Route,
+    Scored,
+    Timing,
+    TokenUse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the stages report besides their results. `index`: generation and tier per folder."""
+
+    tokens: TokenUse
+    timings: tuple[Timing, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    index: Mapping[str, object] | None = None
+
+
+def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: Circumstances) -> Manifest:
+    """The manifest of a packed prompt. It carries names, numbers and reasons, never a candidate's text.
+
+    Equal inputs give an equal hash; timings and the wording of problems do not enter it.
+    """
+    warnings = _warnings(packed.blocks)
+    rows = [
+        _row(item, decision, warnings.get(decision.id, ()))
+        for item, decision in zip(scored, packed.decisions, strict=True)
+    ]
+    rows.sort(key=lambda row: (_ORDER[row.outcome], -row.score, row.id))
+    classification = _classification(plan)
+    index = dict(circumstances.index or {})
+    decided = {
+        "items": [_plain(row) for row in rows],
+        "tokens": _plain(circumstances.tokens),
+        "problems": [[problem.stage, problem.code] for problem in circumstances.problems],
+        "classification": classification,
+        "index": index,
+    }
+    return Manifest(
+        items=tuple(rows),
+        timings=circumstances.timings,
+        tokens=circumstances.tokens,
+        problems=circumstances.problems,
+        classification=classification,
+        index=index,
+        hash=canonical_hash(decided),
+    )
+
+
+def version_hash(prompt: Prompt, route: Route) -> str:
+    """Identity of what a model would see and of the model: equal hashes mean an answer can be reused."""
+    messages = [_plain(message) for message in prompt.messages]
+    return canonical_hash({"messages": messages, "model": route.model.name, "provider": route.model.provider})
+
+
+def canonical_hash(value: object) -> str:
+    """SHA-256 of canonical JSON: sorted keys, no blanks, ASCII, so that platforms and orders of making agree."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+_ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 2, Outcome.EXCLUDED: 3}
+
+
+def _row(item: Scored, decision: Decision, warnings: Sequence[str]) -> ManifestItem:
+    candidate = item.marked.candidate
+    file = candidate.file
+    names = (candidate.title, file.path if file else "")
+    flags = dict.fromkeys((*candidate.flags, *warnings))
+    if any(label(name) != name for name in names):
+        flags["escaped-name"] = None
+    return ManifestItem(
+        id=candidate.id,
+        source=candidate.source,
+        kind=candidate.kind,
+        title=label(candidate.title),
+        folder=file.folder if file else "",
+        path=file.path if file else None,
+        lines=_cover(candidate),
+        required=item.marked.required,
+        restricted=item.marked.restricted,
+        outcome=decision.outcome,
+        detail=decision.detail,
+        reasons=tuple(reason.value for reason in decision.reasons),
+        tokens_before=decision.tokens_before,
+        tokens_after=decision.tokens_after,
+        score=item.score,
+        parts=item.parts,
+        why=candidate.why,
+        content_hash=file.content_hash if file else _text_hash(candidate.text),
+        flags=tuple(flags),
+        note=decision.note,
+    )
+
+
+def _warnings(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
+    """Flags of each candidate that stands in a block with control tokens or with text nobody can see."""
+    warnings: dict[str, tuple[str, ...]] = {}
+    for block in blocks:
+        found = ("control-tokens",) * has_control_tokens(block.text) + ("invisible-text",) * has_invisible_text(
+            block.text
+        )
+        for item in block.items if found else ():
+            warnings[item] = (*warnings.get(item, ()), *found)
+    return warnings
+
+
+def _cover(candidate: Candidate) -> tuple[int, int] | None:
+    spans = candidate.forms[0].spans if candidate.file and candidate.forms else ()
+    return (spans[0][0], spans[-1][1]) if spans else None
+
+
+def _text_hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _classification(plan: Plan) -> dict[str, object]:
+    return {
+        "codebase": plan.codebase,
+        "broad": plan.broad,
+        "intent": plan.intent.value,
+        "categories": list(plan.categories),
+        "confidence": plan.confidence.value,
+        "reason": plan.reason,
+        "terms": list(plan.terms),
+    }
+
+
+def _plain(value: object) -> object:
+    """A frozen value as JSON would hold it, fields by name."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in cast("tuple[object, ...]", value)]
+    return value
