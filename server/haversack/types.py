@@ -216,7 +216,7 @@ class Snapshot:
 class Settings:
     """Every setting, validated. Names, defaults and ranges: `docs/settings.md`, made from `config.py`."""
 
-    context_window: int = 16_000  # tokens; a cap on the model's window
+    context_window: int = 0  # tokens; a cap on the model's window, 0: no cap
     include_hidden: bool = False
     max_file_size: int = 1_000_000  # bytes
     vector_weight: float | None = None  # None: the embedder's own measured share
@@ -233,6 +233,8 @@ class Settings:
     team_context: bool = True
     model: str = ""  # default `provider/model` when the request names none
     custom_windows: Mapping[str, int] = field(default_factory=dict[str, int])
+    restricted_paths: tuple[str, ...] = ()  # patterns of files that no remote model may read
+    remote_blocked_paths: tuple[str, ...] = ()  # the same effect, a list of its own
 
 
 # --- classify → Plan --------------------------------------------------------------------------------------------
