@@ -1,0 +1,333 @@
+"""One search: draw a pool by words and by vectors, score all of it exactly on both, and rank it.
+
+Four tiers, best first. Hybrid: words, and vectors through the vector table. Keyword: words only, because there is no
+embedder, it failed, or its vectors are not there yet. Scan: hybrid without the vector extension, comparing vectors one
+by one. Count: no usable index, so words are counted in files on disk, within a time limit (`count_files`).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import apsw
+
+from haversack_index import lexical, overlay, vectors
+from haversack_index.embed import document_text
+from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, rank
+from haversack_index.store import SEPARATOR, get_meta
+from haversack_index.text import decode, split_lines
+from haversack_index.types import Array, Chunk, ChunkKind, Embedder, ParsedFile, Query, SearchResult, Span, Tier
+from haversack_index.walk import CannotRead, Skipped, WalkRules, read_file, walk
+
+# Neighbours by meaning that join the pool: as many again as most keyword pools bring, so that a chunk that shares no
+# word with the question still takes part.
+NEIGHBOURS = 150
+# Names of code and files written in a question; more than a few is pasted text.
+MAX_NAMES = 16
+# Chunks that one written name or path may bring into the pool by itself.
+CHUNKS_PER_NAME = 20
+# Chunks of unsaved buffers that are embedded for one search; a large buffer must not stall the query.
+MAX_OVERLAY_VECTORS = 64
+# Without an index a search may take this long and look at this many files; what it has then is its answer.
+COUNT_SECONDS = 1.0
+COUNT_FILES = 2_000
+# Files that the count looks into; larger ones are mostly data.
+COUNT_FILE_BYTES = 400_000
+# Lines shown around the densest place of a counted file, as many as a line block has.
+COUNT_LINES = 40
+
+
+class _Row(NamedTuple):
+    id: int
+    path: str
+    content_hash: str
+    start: int
+    end: int
+    kind: str
+    heading: str
+    names: str
+    signature_end: int
+    language: str
+    length: int
+    terms: str
+
+
+@dataclass(slots=True)
+class Shared:
+    """What searches of one database share between threads: numbers that hold for one generation."""
+
+    vectors: vectors.VectorCopy = field(default_factory=vectors.VectorCopy)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    generation: int = -1
+    n_chunks: int = 0
+    mean_length: float = 1.0
+    frequencies: dict[str, int] = field(default_factory=dict[str, int])
+    overlay_vectors: dict[tuple[str, str], Array] = field(default_factory=dict[tuple[str, str], Array])
+
+
+def search(
+    connection: apsw.Connection, query: Query, embedder: Embedder | None, vector_problem: str, shared: Shared
+) -> SearchResult:
+    """Search the index of `connection`, all of it in one snapshot. apsw.Error when the database cannot be read."""
+    cursor = connection.cursor()
+    question = _question_vector(embedder, query) if embedder is not None else _Question(None, "")
+    cursor.execute("BEGIN")
+    try:
+        return _search(cursor, query, embedder, question, vector_problem, shared)
+    finally:
+        cursor.execute("COMMIT")
+
+
+class _Question(NamedTuple):
+    vector: Array | None
+    problem: str
+
+
+def _search(
+    cursor: apsw.Cursor,
+    query: Query,
+    embedder: Embedder | None,
+    question: _Question,
+    vector_problem: str,
+    shared: Shared,
+) -> SearchResult:
+    generation = int(get_meta(cursor, "generation") or 0)
+    problems = [question.problem] if question.problem else []
+    searched = lexical.question_words(query.text, *query.terms, *query.identifiers, *query.paths)
+    corpus = _corpus(cursor, searched, generation, shared)
+    replaced = {file.path for file in query.overlay}
+    ids = dict.fromkeys(lexical.draw_pool(cursor, searched, corpus))
+    ids |= dict.fromkeys(_named_chunks(cursor, query))
+    tier, vector = Tier.KEYWORD, question.vector
+    if embedder is not None and vector is not None:
+        if get_meta(cursor, "embedder") != embedder.id:
+            problems.append(f"Vectors of {embedder.id} are not made yet; searching by words only.")
+            vector = None
+        else:
+            tier, found = _neighbours(cursor, vector, generation, embedder.id, vector_problem, shared)
+            ids |= dict.fromkeys(found)
+            if tier is Tier.SCAN:
+                problems.append(vector_problem)
+            elif tier is Tier.KEYWORD:
+                problems.append(f"No vectors of {embedder.id} yet; searching by words only.")
+                vector = None
+    rows = [row for row in _rows(cursor, list(ids)) if row.path not in replaced]
+    cosines = vectors.cosines(cursor, vector, [row.id for row in rows]) if vector is not None else {}
+    unsaved = overlay.overlay_chunks(query.overlay)
+    documents = [lexical.Document(row.path, row.heading, row.names, row.terms, row.length) for row in rows]
+    documents += [item.document for item in unsaved]
+    keywords = lexical.score(searched, documents, corpus)
+    pool = [
+        _scored(row, float(keyword), cosines.get(row.id), searched)
+        for row, keyword in zip(rows, keywords[: len(rows)], strict=True)
+    ]
+    unsaved_cosines = _overlay_cosines(unsaved, keywords[len(rows) :], embedder, vector, shared, problems)
+    for index, item in enumerate(unsaved):
+        keyword, cosine = float(keywords[len(rows) + index]), unsaved_cosines.get(index)
+        if keyword > 0 or cosine is not None:
+            pool.append(_scored_unsaved(item, keyword, cosine, searched))
+    weight = embedder.vector_weight if embedder is not None else DEFAULT_VECTOR_WEIGHT
+    return SearchResult(rank(pool, query, weight), tier, generation, tuple(problems))
+
+
+def _question_vector(embedder: Embedder, query: Query) -> _Question:
+    if not query.text.strip():
+        return _Question(None, "")
+    try:
+        return _Question(vectors.unit(embedder.embed_query(query.text), embedder.dim), "")
+    except Exception as error:  # noqa: BLE001 - an embedder is any code or service; without it words still answer
+        return _Question(None, f"The question could not be embedded ({error}); searching by words only.")
+
+
+def _neighbours(
+    cursor: apsw.Cursor, vector: Array, generation: int, embedder_id: str, vector_problem: str, shared: Shared
+) -> tuple[Tier, list[int]]:
+    if cursor.execute("SELECT 1 FROM vectors LIMIT 1").fetchone() is None:
+        return Tier.KEYWORD, []
+    whole = get_meta(cursor, "nearest") == "whole"
+    if not vector_problem and whole and shared.n_chunks <= vectors.TABLE_LIMIT:
+        return Tier.HYBRID, [chunk_id for chunk_id, _ in vectors.nearest(cursor, vector, NEIGHBOURS)]
+    found = shared.vectors.nearest(cursor, vector, NEIGHBOURS, generation, embedder_id)
+    return (Tier.SCAN if vector_problem else Tier.HYBRID), [chunk_id for chunk_id, _ in found]
+
+
+def _corpus(cursor: apsw.Cursor, searched: Sequence[str], generation: int, shared: Shared) -> lexical.Corpus:
+    with shared.lock:
+        if shared.generation != generation:
+            row = cursor.execute("SELECT count(*), coalesce(avg(length), 1.0) FROM chunks").fetchone()
+            shared.n_chunks, shared.mean_length = cast("tuple[int, float]", row)
+            shared.frequencies = {}
+            shared.generation = generation
+        unknown = [word for word in searched if word not in shared.frequencies]
+        shared.frequencies.update(lexical.frequencies(cursor, unknown))
+        known = {word: shared.frequencies[word] for word in searched}
+        return lexical.Corpus(shared.n_chunks, shared.mean_length, known)
+
+
+def _named_chunks(cursor: apsw.Cursor, query: Query) -> Iterable[int]:
+    """Chunks that define a name written in the question, and the first chunks of a file whose path is written."""
+    by_symbol = (
+        "SELECT c.id FROM symbols s JOIN chunks c ON c.file_id=s.file_id AND c.start<=s.line AND s.line<c.end"
+        " WHERE s.name=? LIMIT ?"
+    )
+    for name in query.identifiers[:MAX_NAMES]:
+        last = name.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
+        yield from (cast("int", row[0]) for row in cursor.execute(by_symbol, (last, CHUNKS_PER_NAME)).fetchall())
+    by_path = "SELECT c.id FROM files f JOIN chunks c ON c.file_id=f.id WHERE f.path=? OR substr(f.path, ?)=? ORDER BY c.id LIMIT ?"
+    for path in query.paths[:MAX_NAMES]:
+        tail = "/" + path.lstrip("./")
+        if len(tail) > 1:
+            values = (tail[1:], -len(tail), tail, CHUNKS_PER_NAME)
+            yield from (cast("int", row[0]) for row in cursor.execute(by_path, values).fetchall())
+
+
+def _rows(cursor: apsw.Cursor, ids: Sequence[int]) -> list[_Row]:
+    numbers = ",".join(map(str, ids))  # integers of our own tables
+    sql = (
+        "SELECT c.id, f.path, f.content_hash, c.start, c.end, c.kind, c.heading, c.names, c.signature_end, c.language,"
+        f" c.length, c.terms FROM chunks c JOIN files f ON f.id=c.file_id WHERE c.id IN ({numbers})"
+    )
+    return [_Row(*row) for row in cast("Iterable[Any]", cursor.execute(sql))] if ids else []
+
+
+def _scored(row: _Row, keyword: float, cosine: float | None, searched: Sequence[str]) -> ScoredChunk:
+    return ScoredChunk(
+        Span(row.path, row.start, row.end),
+        ChunkKind(row.kind),
+        _split(row.heading),
+        row.signature_end,
+        _split(row.names),
+        row.language,
+        row.content_hash,
+        keyword,
+        cosine,
+        _path_match(row.path, searched),
+    )
+
+
+def _scored_unsaved(
+    item: overlay.OverlayChunk, keyword: float, cosine: float | None, searched: Sequence[str]
+) -> ScoredChunk:
+    chunk = item.chunk
+    return ScoredChunk(
+        chunk.span,
+        chunk.kind,
+        chunk.heading,
+        chunk.signature_end,
+        chunk.names,
+        chunk.language,
+        overlay.UNSAVED,
+        keyword,
+        cosine,
+        _path_match(chunk.span.path, searched),
+    )
+
+
+def _overlay_cosines(
+    unsaved: Sequence[overlay.OverlayChunk],
+    keywords: Array,
+    embedder: Embedder | None,
+    vector: Array | None,
+    shared: Shared,
+    problems: list[str],
+) -> dict[int, float]:
+    if embedder is None or vector is None or not unsaved:
+        return {}
+    chosen = sorted(range(len(unsaved)), key=lambda index: (-float(keywords[index]), index))[:MAX_OVERLAY_VECTORS]
+    keys = {index: (embedder.id, _embedded(unsaved[index].chunk)) for index in chosen}
+    fresh = list(dict.fromkeys(key for key in keys.values() if key not in shared.overlay_vectors))
+    try:
+        if fresh:
+            made = embedder.embed_documents([text for _, text in fresh])
+            vectors.quantise(made, embedder.dim, len(fresh))
+            with shared.lock:
+                if len(shared.overlay_vectors) > 8 * MAX_OVERLAY_VECTORS:
+                    shared.overlay_vectors.clear()
+            shared.overlay_vectors.update(zip(fresh, made, strict=True))
+        known = {index: shared.overlay_vectors.get(key) for index, key in keys.items()}
+    except Exception as error:  # noqa: BLE001 - as for the question: words still answer
+        problems.append(f"Unsaved text could not be embedded ({error}).")
+        return {}
+    return {index: float(row @ vector) for index, row in known.items() if row is not None}
+
+
+def _embedded(chunk: Chunk) -> str:
+    return document_text(chunk.span.path, chunk.heading, chunk.text)
+
+
+def _path_match(path: str, searched: Sequence[str]) -> float:
+    if not searched:
+        return 0.0
+    inside = frozenset(lexical.path_words(path))
+    return sum(word in inside for word in searched) / len(searched)
+
+
+def _split(joined: str) -> tuple[str, ...]:
+    return tuple(joined.split(SEPARATOR)) if joined else ()
+
+
+# --- no index ---------------------------------------------------------------------------------------------------
+
+
+def count_files(folder: Path, query: Query, reason: str, rules: WalkRules | None = None) -> SearchResult:
+    """Words counted in the files of `folder`, within a second: the answer while there is no index to ask."""
+    rules = rules or WalkRules()
+    searched = lexical.question_words(query.text, *query.terms, *query.identifiers, *query.paths)
+    searched = searched[: lexical.MAX_SCORED_WORDS]
+    deadline = time.monotonic() + COUNT_SECONDS
+    counted: list[tuple[str, list[str], list[int]]] = []
+    problems = [reason]
+    unsaved = {file.path: file for file in query.overlay}
+    texts = _texts(folder, rules, unsaved, deadline, problems)
+    for path, text in texts if searched else ():
+        folded = text.lower()
+        counts = [folded.count(word) for word in searched]
+        if any(counts):
+            counted.append((path, split_lines(text), counts))
+    in_files = [sum(1 for _, _, counts in counted if counts[i]) for i in range(len(searched))]
+    rarity = [math.log(1 + (len(counted) + 1) / (n + 0.5)) for n in in_files]
+    pool = [_counted_chunk(path, lines, counts, searched, rarity) for path, lines, counts in counted]
+    return SearchResult(rank(pool, query), Tier.COUNT, 0, tuple(problems))
+
+
+def _texts(
+    folder: Path, rules: WalkRules, unsaved: dict[str, ParsedFile], deadline: float, problems: list[str]
+) -> Iterable[tuple[str, str]]:
+    for path, file in unsaved.items():
+        yield path, "".join(chunk.text for chunk in file.chunks)
+    n_files = 0
+    for found in walk(folder, rules):
+        if isinstance(found, Skipped) or found.size > COUNT_FILE_BYTES or found.path in unsaved:
+            continue
+        n_files += 1
+        if n_files > COUNT_FILES or time.monotonic() > deadline:
+            problems.append(f"Only the first {n_files - 1:,} files were looked at.")
+            return
+        try:
+            decoded = decode(read_file(folder, found.path, COUNT_FILE_BYTES))
+        except CannotRead:
+            continue
+        if decoded is not None:
+            yield found.path, decoded[0]
+
+
+def _counted_chunk(
+    path: str, lines: Sequence[str], counts: Sequence[int], searched: Sequence[str], rarity: Sequence[float]
+) -> ScoredChunk:
+    present = [(word, rarity[i]) for i, word in enumerate(searched) if counts[i]]
+    weights = [sum(value for word, value in present if word in line.lower()) for line in lines]
+    best, start = -1.0, 0
+    for first in range(0, max(len(lines), 1), COUNT_LINES // 2):
+        total = sum(weights[first : first + COUNT_LINES])
+        if total > best:
+            best, start = total, first
+    end = min(start + COUNT_LINES, len(lines))
+    keyword = sum(math.log1p(count) * value for count, value in zip(counts, rarity, strict=True))
+    span = Span(path, start, end)
+    return ScoredChunk(span, ChunkKind.LINES, (), end, (), "", "", keyword, None, _path_match(path, searched))
