@@ -1,0 +1,167 @@
+"""The client's words in our nouns: columns become code points, ranges become whole lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from lsprotocol import types as lsp
+
+from haversack import types, uris
+from haversack.documents import Documents, Edit, Encoding
+from haversack.lsp import protocol
+from haversack.types import InvalidRequest
+
+E = TypeVar("E", types.MentionKind, types.Role)
+
+
+def request(
+    params: protocol.ContextParams, unknown: Sequence[str], documents: Documents, find_folder: Callable[[str], str]
+) -> types.Request:
+    """Raises `InvalidRequest` for a value that is none of its set."""
+    return types.Request(
+        text=params.text,
+        folder=find_folder(params.workspace_folder) if params.workspace_folder else "",
+        active=_active(params.active_document, documents) if params.active_document else None,
+        mentions=tuple(_mention(each, f"params.mentions[{n}]") for n, each in enumerate(params.mentions)),
+        history=tuple(_message(each, f"params.history[{n}]") for n, each in enumerate(params.history)),
+        model=params.model,
+        budget_tokens=params.budget_tokens,
+        supplied=tuple(_supplied(each) for each in params.supplied),
+        recipe=params.recipe,
+        tools_tokens=params.tools_tokens,
+        problems=tuple(_unknown_field(name) for name in unknown),
+    )
+
+
+def diagnostics(params: protocol.DiagnosticsParams, documents: Documents) -> tuple[types.Diagnostic, ...]:
+    return tuple(
+        types.Diagnostic(
+            uri=params.uri,
+            start=_position(each.range.start, params.uri, documents),
+            end=_position(each.range.end, params.uri, documents),
+            severity=each.severity,
+            message=each.message,
+            source=each.source or "",
+            code="" if each.code is None else str(each.code),
+        )
+        for each in params.diagnostics
+    )
+
+
+def edit(change: lsp.TextDocumentContentChangeEvent) -> Edit:
+    """Columns stay in the client's encoding: the document that takes the edit knows it."""
+    if isinstance(change, lsp.TextDocumentContentChangePartial):
+        start, end = change.range.start, change.range.end
+        span = types.Range(types.Position(start.line, start.character), types.Position(end.line, end.character))
+        return Edit(span, change.text)
+    return Edit(None, change.text)
+
+
+def encoding(capabilities: Mapping[str, Any]) -> Encoding:
+    """The first of the client's position encodings that we know; UTF-16 when it names none (LSP 3.17)."""
+    offered = offer(capabilities, "general", "positionEncodings")
+    for name in cast("list[object]", offered) if isinstance(offered, list) else ():
+        if name in tuple(Encoding):
+            return Encoding(cast("str", name))
+    return Encoding.UTF_16
+
+
+def offer(capabilities: Any, *path: str) -> Any:
+    """The value at `path` of the client's capabilities, None where any part is missing."""
+    value: Any = capabilities
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = cast("dict[str, Any]", value).get(name)
+    return value
+
+
+def folders(params: protocol.InitializeParams) -> tuple[tuple[str, str], ...]:
+    """URI and name of the workspace's folders, from the newest of the three ways that the client used."""
+    if params.workspace_folders is not None:
+        return tuple((folder.uri, folder.name) for folder in params.workspace_folders)
+    if params.root_uri is not None:
+        return ((params.root_uri, ""),)
+    return ((uris.from_path(params.root_path), ""),) if params.root_path else ()
+
+
+def options(given: object) -> tuple[bool, dict[str, Any]]:
+    """`trusted` and `settings` of the initialization options. A workspace is trusted unless the client says otherwise."""
+    if not isinstance(given, dict):
+        return True, {}
+    fields = cast("dict[str, Any]", given)
+    settings = fields.get("settings")
+    return fields.get("trusted") is not False, cast("dict[str, Any]", settings) if isinstance(settings, dict) else {}
+
+
+def _active(active: protocol.ActiveDocument, documents: Documents) -> types.ActiveDocument:
+    uri = active.uri
+    return types.ActiveDocument(
+        uri=uri,
+        position=_position(active.position, uri, documents) if active.position else None,
+        selection=_range(active.selection, uri, documents) if active.selection else None,
+        visible=tuple(_range(each, uri, documents) for each in active.visible_ranges),
+    )
+
+
+def _position(position: protocol.Position, uri: str, documents: Documents) -> types.Position:
+    return documents.position(uri, types.Position(position.line, position.character))
+
+
+def _range(span: protocol.Range, uri: str, documents: Documents) -> types.Range:
+    start, end = _position(span.start, uri, documents), _position(span.end, uri, documents)
+    if (end.line, end.character) < (start.line, start.character):
+        start, end = end, start
+    return types.Range(start, end)
+
+
+def _mention(mention: protocol.Mention, path: str) -> types.Mention:
+    kind = None if mention.kind is None else _member(types.MentionKind, mention.kind, f"{path}.kind")
+    return types.Mention(mention.value, kind, _whole_lines(mention.range))
+
+
+def _message(message: protocol.HistoryMessage, path: str) -> types.Message:
+    return types.Message(
+        role=_member(types.Role, message.role, f"{path}.role"),
+        content=message.content,
+        tool_calls=tuple(types.ToolCall(call.id, call.name, call.arguments) for call in message.tool_calls),
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+        pinned=message.pinned,
+        origins=message.origins,
+    )
+
+
+def _supplied(supplied: protocol.Supplied) -> types.Supplied:
+    return types.Supplied(
+        id=supplied.id,
+        title=supplied.title,
+        text=supplied.text,
+        path=supplied.path,
+        lines=_whole_lines(supplied.range),
+        required=supplied.required,
+        score=supplied.score,
+    )
+
+
+def _whole_lines(span: protocol.Range | None) -> tuple[int, int] | None:
+    """The lines a range touches, end exclusive. A range that ends before a line's first character leaves it out."""
+    if span is None:
+        return None
+    first, last = sorted(((span.start.line, span.start.character), (span.end.line, span.end.character)))
+    end = last[0] if last[1] == 0 and last[0] > first[0] else last[0] + 1
+    return first[0], end
+
+
+def _member(kind: type[E], value: str, path: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidRequest(f"{path}: expected one of {', '.join(kind)}.") from None
+
+
+def _unknown_field(name: str) -> types.Problem:
+    return types.Problem(
+        "request", "unknown_field", f"{name} is not a field of this request.", "Check its spelling, or leave it out."
+    )

@@ -1,0 +1,174 @@
+"""Starts the language server on stdio or a TCP port, and ends it: after `exit`, at the end of input, with its parent."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NoReturn
+
+from pygls.lsp.server import LanguageServer
+
+from haversack import __version__
+from haversack.lsp.dispatch import Dispatcher
+from haversack.lsp.handlers import Handlers
+from haversack.lsp.processes import is_alive
+from haversack.lsp.transport import READ_SIZE, FrameParser, Inbox, StdioReader, StdioWriter, take_stdio
+from haversack.session import Session
+from haversack.types import HaversackError
+
+log = logging.getLogger("haversack.lsp")
+
+# Seconds between two looks at the parent: the process must be gone within two seconds of it.
+PARENT_INTERVAL = 0.5
+# Seconds that workers get to stop before the process ends without waiting for them; they end with it by themselves.
+STOP_TIMEOUT = 1.0
+
+MakeSession = Callable[[], Session]
+
+
+def serve(arguments: Sequence[str] = ()) -> NoReturn:
+    """`haversack serve`: stdio unless `--tcp` is given. Does not return; the process ends with the protocol's code."""
+    parser = argparse.ArgumentParser(
+        prog="haversack serve", description="Serve one editor over the Language Server Protocol."
+    )
+    parser.add_argument("--stdio", action="store_true", help="speak over stdin and stdout (the default)")
+    parser.add_argument("--tcp", metavar="HOST:PORT", help="listen on a port for one client; loopback addresses only")
+    parser.add_argument("--allow-remote", action="store_true", help="let --tcp listen on an address others can reach")
+    options = parser.parse_args(arguments)
+    if options.tcp is None:
+        serve_stdio()
+    host, _, port = str(options.tcp).rpartition(":")
+    if not port.isdigit():
+        parser.error("--tcp takes HOST:PORT")
+    try:
+        serve_tcp(host.strip("[]") or "127.0.0.1", int(port), allow_remote=bool(options.allow_remote))
+    except HaversackError as error:
+        parser.error(f"{error.message} {error.remedy}")
+
+
+def serve_stdio(make_session: MakeSession | None = None) -> NoReturn:
+    """Serve one client over stdin and stdout; whatever else prints goes to stderr."""
+    stdin, stdout = take_stdio()
+    _run(_serve_stdio(stdin, stdout, make_session or open_session))
+
+
+def serve_tcp(host: str, port: int, *, allow_remote: bool = False, make_session: MakeSession | None = None) -> NoReturn:
+    """Serve the first client that connects; port 0 takes a free one. Raises for an address that is not loopback."""
+    if not allow_remote and not _is_loopback(host):
+        raise HaversackError(
+            "remote_refused", f"{host} can be reached from other machines.", "Use 127.0.0.1, or add --allow-remote."
+        )
+    _run(_serve_tcp(host, port, make_session or open_session))
+
+
+class Connection:
+    """One client: a session, its messages, and the code the process ends with."""
+
+    def __init__(self, session: Session) -> None:
+        self.code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._session = session
+        server = LanguageServer("haversack", __version__, protocol_cls=Dispatcher)
+        assert isinstance(server.protocol, Dispatcher)
+        self.dispatcher = server.protocol
+        self.dispatcher.ended = self._end
+        self._handlers = Handlers(self.dispatcher, session, self._watch_parent)
+        self._parent: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """Cancel what runs and stop the session, within `STOP_TIMEOUT`."""
+        if self._parent is not None:
+            self._parent.cancel()
+        self.dispatcher.cancel_all()
+        self._handlers.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_TIMEOUT):
+                await self._session.close()
+
+    def _end(self, code: int) -> None:
+        if not self.code.done():
+            self.code.set_result(code)
+
+    def _watch_parent(self, process: int) -> None:
+        self._parent = asyncio.get_running_loop().create_task(self._follow(process))
+
+    async def _follow(self, process: int) -> None:
+        while is_alive(process):
+            await asyncio.sleep(PARENT_INTERVAL)
+        log.warning("ending: the process that started this server is gone")
+        self._end(1)
+
+
+async def _serve_stdio(stdin: int, stdout: int, make_session: MakeSession) -> int:
+    connection = Connection(make_session())
+    writer = StdioWriter(stdout)
+    connection.dispatcher.set_writer(writer)
+    StdioReader(stdin, Inbox(asyncio.get_running_loop(), connection.dispatcher.receive)).start()
+    code = await connection.code
+    await connection.close()
+    writer.close()
+    return code
+
+
+async def _serve_tcp(host: str, port: int, make_session: MakeSession) -> int:
+    connection = Connection(make_session())
+    taken = False
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal taken
+        if taken:
+            writer.close()
+            return
+        taken = True
+        connection.dispatcher.set_writer(writer)  # pyright: ignore[reportArgumentType] - its `write` returns nothing
+        parser = FrameParser()
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(READ_SIZE):
+                for message in parser.feed(data):
+                    connection.dispatcher.receive(message)
+        connection.dispatcher.receive(None)
+
+    listener = await asyncio.start_server(client, host, port)
+    name = listener.sockets[0].getsockname()
+    print(f"haversack: listening on {name[0]}:{name[1]}", file=sys.stderr, flush=True)
+    code = await connection.code
+    await connection.close()
+    writer = connection.dispatcher.writer
+    if isinstance(writer, asyncio.StreamWriter):
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(STOP_TIMEOUT):
+                await writer.drain()
+    return code
+
+
+def _run(main: Coroutine[Any, Any, int]) -> NoReturn:
+    """Run to the end and leave without waiting for threads: one may hang in a read that never returns."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    code = 1
+    try:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        code = loop.run_until_complete(main)
+    except KeyboardInterrupt:
+        code = 130
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _is_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def open_session() -> Session:
+    """A session on the real index and the real line."""
+    from haversack.lsp.standin import stand_in_session
+
+    return stand_in_session()

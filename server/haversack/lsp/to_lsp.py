@@ -1,0 +1,186 @@
+"""Our nouns in the words of the protocol. Ranges name whole lines, so their columns are 0 in every encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from haversack import types, uris
+from haversack.lsp import protocol
+from haversack.lsp.protocol import Uint
+from haversack.types import Folder
+from haversack_index.types import IndexState, IndexStatus
+
+# How far from ready a state is; a workspace is as far as its farthest folder.
+_UNREADY = {IndexState.READY: 0, IndexState.DEGRADED: 1, IndexState.INDEXING: 2, IndexState.SCANNING: 3}
+
+
+def context(bundle: types.Bundle, folders: Sequence[Folder]) -> protocol.ContextResult:
+    roots = {folder.key: folder.root for folder in folders}
+    return protocol.ContextResult(
+        status=bundle.status,
+        prompt=protocol.Prompt(
+            messages=tuple(_message(each) for each in bundle.prompt.messages),
+            tokens=bundle.prompt.tokens,
+            stable_chars=bundle.prompt.stable_chars,
+        ),
+        blocks=tuple(_block(each, roots.get(each.folder)) for each in bundle.blocks),
+        route=_route(bundle.route),
+        manifest=_manifest(bundle.manifest),
+        history=protocol.HistoryReport(
+            tier=bundle.history.tier,
+            tokens_before=bundle.history.tokens_before,
+            tokens_after=bundle.history.tokens_after,
+            warning=bundle.history.warning,
+            note=bundle.history.note,
+        ),
+        version_hash=bundle.version_hash,
+        problems=_problems(bundle.problems),
+    )
+
+
+def index_status(statuses: Sequence[tuple[Folder, IndexStatus]]) -> protocol.IndexStatusResult:
+    """Sums over the folders; the generation grows whenever that of any folder does."""
+    each = [status for _, status in statuses]
+    skipped: dict[str, int] = {}
+    for status in each:
+        for reason, count in status.skipped.items():
+            skipped[reason] = skipped.get(reason, 0) + count
+    return protocol.IndexStatusResult(
+        state=max((status.state for status in each), key=_UNREADY.__getitem__, default=IndexState.READY),
+        generation=sum(status.generation for status in each),
+        files=sum(status.n_files for status in each),
+        chunks=sum(status.n_chunks for status in each),
+        symbols=sum(status.n_symbols for status in each),
+        vectors=sum(status.n_vectors for status in each),
+        done=sum(status.done for status in each),
+        total=sum(status.total for status in each),
+        skipped=skipped,
+        folders=tuple(_folder_status(folder, status) for folder, status in statuses),
+    )
+
+
+def lines(span: tuple[int, int]) -> protocol.Range:
+    """Whole lines, end exclusive, as an LSP range."""
+    start, end = span
+    return protocol.Range(protocol.Position(Uint(start), Uint(0)), protocol.Position(Uint(end), Uint(0)))
+
+
+def _folder_status(folder: Folder, status: IndexStatus) -> protocol.FolderStatus:
+    return protocol.FolderStatus(
+        name=folder.key,
+        uri=folder.uri,
+        state=status.state,
+        generation=status.generation,
+        files=status.n_files,
+        chunks=status.n_chunks,
+        symbols=status.n_symbols,
+        vectors=status.n_vectors,
+        done=status.done,
+        total=status.total,
+        skipped=dict(status.skipped),
+        embedder=status.embedder,
+        problems=status.problems,
+    )
+
+
+def _message(message: types.Message) -> protocol.PromptMessage:
+    return protocol.PromptMessage(
+        role=message.role,
+        content=message.content,
+        tool_calls=tuple(protocol.ToolCall(call.id, call.name, call.arguments) for call in message.tool_calls),
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+    )
+
+
+def _block(block: types.Block, root: str | None) -> protocol.Block:
+    spans = block.spans
+    return protocol.Block(
+        title=block.title,
+        folder=block.folder,
+        path=block.path,
+        uri=uris.from_path(Path(root, block.path)) if root is not None and block.path else None,
+        range=lines((spans[0][0], spans[-1][1])) if spans else None,
+        ranges=tuple(lines(span) for span in spans),
+        kind=block.kind,
+        detail=block.detail,
+        language=block.language,
+        tokens=block.tokens,
+        score=block.score,
+        items=block.items,
+        text=block.text,
+    )
+
+
+def _route(route: types.Route) -> protocol.Route:
+    return protocol.Route(
+        model=route.model.name,
+        provider=route.model.provider,
+        family=route.model.family,
+        local=route.model.local,
+        assumed=route.model.assumed,
+        window=route.window,
+        window_source=route.window_source,
+        reply_reserve=route.reply_reserve,
+        override_used=route.override_used,
+        matched_rule=route.matched_rule,
+        fallback_used=route.fallback_used,
+    )
+
+
+def _manifest(manifest: types.Manifest) -> protocol.Manifest:
+    tokens = manifest.tokens
+    return protocol.Manifest(
+        items=tuple(_item(each) for each in manifest.items),
+        timings=tuple(
+            protocol.Timing(each.name, each.status, each.milliseconds, each.n_candidates) for each in manifest.timings
+        ),
+        tokens=protocol.TokenUse(
+            window=tokens.window,
+            window_source=tokens.window_source,
+            reply_reserve=tokens.reply_reserve,
+            system=tokens.system,
+            tools=tokens.tools,
+            history=tokens.history,
+            question=tokens.question,
+            context=tokens.context,
+            context_budget=tokens.context_budget,
+            total=tokens.total,
+            counted=tokens.counted,
+            counter=tokens.counter,
+        ),
+        problems=_problems(manifest.problems),
+        classification=dict(manifest.classification),
+        index=dict(manifest.index),
+        hash=manifest.hash,
+    )
+
+
+def _item(item: types.ManifestItem) -> protocol.ManifestItem:
+    return protocol.ManifestItem(
+        id=item.id,
+        source=item.source,
+        kind=item.kind,
+        title=item.title,
+        folder=item.folder,
+        path=item.path,
+        range=lines(item.lines) if item.lines else None,
+        required=item.required,
+        restricted=item.restricted,
+        outcome=item.outcome,
+        detail=item.detail,
+        reasons=item.reasons,
+        tokens_before=item.tokens_before,
+        tokens_after=item.tokens_after,
+        score=item.score,
+        parts=tuple(protocol.Part(name, value) for name, value in item.parts),
+        why=item.why,
+        content_hash=item.content_hash,
+        flags=item.flags,
+        note=item.note,
+    )
+
+
+def _problems(problems: Sequence[types.Problem]) -> tuple[protocol.Problem, ...]:
+    return tuple(protocol.Problem(each.stage, each.code, each.message, each.remedy) for each in problems)

@@ -1,0 +1,258 @@
+"""The one place where things change: folders, documents, settings and diagnostics of one client.
+
+Every question gets a frozen `Snapshot` at the moment it is asked and never sees later changes. The language server and
+the command line use the same class. All methods run on the event loop; whatever may block runs on the session's threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Any, Self
+
+from haversack import uris
+from haversack.documents import Documents, Encoding
+from haversack.indexing import FolderIndex, Indexing
+from haversack.types import (
+    Bundle,
+    Diagnostic,
+    Folder,
+    InvalidRequest,
+    Problem,
+    Request,
+    Settings,
+    Snapshot,
+)
+from haversack.workspace import TextCache, Workspace
+from haversack_index.types import IndexStatus
+
+# Threads that read files and query indexes for requests: more would only fight for the interpreter lock.
+READING_THREADS = 4
+
+Answer = Callable[[Request, Workspace], Awaitable[Bundle]]
+ParseSettings = Callable[[Mapping[str, Any]], tuple[Settings, tuple[Problem, ...]]]
+OnStatus = Callable[[Folder, IndexStatus], None]
+
+
+class Session:
+    """What one client has open. `async with Session(...)` closes everything it started."""
+
+    def __init__(
+        self,
+        *,
+        answer: Answer,
+        indexing: Indexing,
+        parse_settings: ParseSettings,
+        cache_dir: Path | None = None,
+        on_status: OnStatus | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.documents = Documents()
+        self.settings = Settings()
+        self.settings_problems: tuple[Problem, ...] = ()
+        self.trusted = True
+        self.on_status: OnStatus = on_status or _ignore_status
+        self._answer = answer
+        self._indexing = indexing
+        self._parse_settings = parse_settings
+        self._cache_dir = cache_dir
+        self._clock = clock
+        self._folders: dict[str, FolderIndex] = {}
+        self._spelled: dict[str, PurePath] = {}  # folder key to its path as the client spells it
+        self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
+        self._pool = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="haversack-read")
+        self._texts = TextCache()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop workers and watchers; calls still running on threads are left behind."""
+        await asyncio.gather(*(index.stop() for index in self._folders.values()), *self._closing)
+        self._folders.clear()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- questions ---
+
+    def snapshot(self) -> Snapshot:
+        """The world as it is now, frozen."""
+        return Snapshot(
+            folders=self.folders,
+            documents=self.documents.freeze(self.locate),
+            settings=self.settings,
+            now=self._clock(),
+            diagnostics=tuple(each for given in self._diagnostics.values() for each in given),
+            recent=self.documents.recent(),
+            trusted=self.trusted,
+        )
+
+    async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
+        """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
+        indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
+        frozen = snapshot or self.snapshot()
+        workspace = Workspace(frozen, indexes, self._pool, cache_dir=self._cache_dir, texts=self._texts)
+        if self.settings_problems:
+            request = replace(request, problems=(*request.problems, *self.settings_problems))
+        return await self._answer(request, workspace)
+
+    async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
+        """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
+        return without_content(await self.context(request, snapshot))
+
+    # --- folders and their indexes ---
+
+    @property
+    def folders(self) -> tuple[Folder, ...]:
+        return tuple(index.folder for index in self._folders.values())
+
+    def add_folder(self, uri: str, name: str = "") -> Folder | None:
+        """Take a folder in, without starting its index. None when the address has no path; known folders stay as they are."""
+        path = uris.to_path(uri)
+        if path is None:
+            return None
+        root = os.path.realpath(path)
+        for index in self._folders.values():
+            if index.folder.root == root:
+                return index.folder
+        folder = Folder(self._free_key(name or path.name or "workspace"), uri, root)
+        self._folders[folder.key] = FolderIndex(folder, self._indexing, self.settings, self._read, self._status_changed)
+        self._spelled[folder.key] = path
+        return folder
+
+    def remove_folder(self, uri: str) -> None:
+        path = uris.to_path(uri)
+        for key, index in list(self._folders.items()):
+            if self._spelled[key] == path:
+                del self._folders[key], self._spelled[key]
+                task = asyncio.create_task(index.stop())
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
+
+    def start_indexing(self, *, watch: bool = False) -> None:
+        """Bring every folder's index up to date in the background; with `watch`, follow the disk as well."""
+        for index in self._folders.values():
+            index.start()
+            if watch:
+                index.watch()
+
+    def find_folder(self, name: str) -> str:
+        """The key of the folder that `name` (a URI, a path or a folder's name) means. Raises `InvalidRequest`."""
+        if name in self._folders:
+            return name
+        path = uris.to_path(name) or Path(name)
+        for key, index in self._folders.items():
+            if path in (self._spelled[key], Path(index.folder.root)):
+                return key
+        raise InvalidRequest(
+            f"There is no workspace folder {name!r}.",
+            "Give the URI or the name of a folder of the workspace.",
+            folders=[folder.key for folder in self.folders],
+        )
+
+    def status(self, folder: str = "") -> tuple[tuple[Folder, IndexStatus], ...]:
+        """Index status of one folder, or of all."""
+        chosen = [self._folders[folder]] if folder else self._folders.values()
+        return tuple((index.folder, index.status) for index in chosen)
+
+    async def rebuild(self, folder: str = "") -> None:
+        """Build one folder's index, or all of them, from nothing; the work goes on after this returns."""
+        chosen = [self._folders[folder]] if folder else list(self._folders.values())
+        await asyncio.gather(*(index.rebuild() for index in chosen))
+
+    async def wait_ready(self, folder: str = "", progress: Callable[[IndexStatus], None] | None = None) -> IndexStatus:
+        """Wait until a folder's index (the first one's by default) is up to date; `progress` hears of every step."""
+        index = self._folders[folder] if folder else next(iter(self._folders.values()))
+        before = self.on_status
+
+        def tell(changed: Folder, status: IndexStatus) -> None:
+            before(changed, status)
+            if progress is not None and changed == index.folder:
+                progress(status)
+
+        self.on_status = tell
+        try:
+            return await index.wait_settled()
+        finally:
+            self.on_status = before
+
+    def files_changed(self, changed: Iterable[str]) -> None:
+        """Files at these URIs may have changed on the disk, appeared or gone."""
+        by_folder: dict[str, list[str]] = {}
+        for uri in changed:
+            path = uris.to_path(uri)
+            place = self.locate(path) if path is not None else None
+            if place is not None:
+                by_folder.setdefault(place[0], []).append(place[1])
+        for key, paths in by_folder.items():
+            self._folders[key].changed(paths)
+
+    def locate(self, path: PurePath) -> tuple[str, str] | None:
+        """The folder key and the path inside it; the innermost folder wins. Compared part by part, without the disk."""
+        best: tuple[int, str, str] | None = None
+        for key, index in self._folders.items():
+            for root in (self._spelled[key], PurePath(index.folder.root)):
+                if path != root and path.is_relative_to(root) and (best is None or len(root.parts) > best[0]):
+                    best = (len(root.parts), key, path.relative_to(root).as_posix())
+        return best[1:] if best else None
+
+    # --- documents, settings, diagnostics ---
+
+    def use_encoding(self, encoding: Encoding) -> None:
+        self.documents.encoding = encoding
+
+    def document_saved(self, uri: str, text: str | None = None) -> None:
+        self.documents.save(uri, text)
+        self.files_changed((uri,))
+
+    def update_settings(self, raw: Mapping[str, Any]) -> None:
+        """Take the user's settings; what does not fit keeps its default and becomes a problem of every reply."""
+        self.settings, self.settings_problems = self._parse_settings(raw)
+        for index in self._folders.values():
+            index.configure(self.settings)
+
+    def set_diagnostics(self, uri: str, diagnostics: Sequence[Diagnostic]) -> None:
+        """Replace what the client's tools say about one document."""
+        key = uris.canonical(uri)
+        if diagnostics:
+            self._diagnostics[key] = tuple(diagnostics)
+        else:
+            self._diagnostics.pop(key, None)
+
+    async def _read(self, function: Callable[..., Any], *args: object) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+
+    def _status_changed(self, folder: Folder, status: IndexStatus) -> None:
+        self.on_status(folder, status)
+
+    def _free_key(self, name: str) -> str:
+        key, number = name, 2
+        while key in self._folders:
+            key, number = f"{name}-{number}", number + 1
+        return key
+
+
+def without_content(bundle: Bundle) -> Bundle:
+    """The bundle with every text of prompt, history and blocks empty; all decisions and counts stay."""
+    messages = tuple(replace(message, content="", tool_calls=()) for message in bundle.prompt.messages)
+    return replace(
+        bundle,
+        prompt=replace(bundle.prompt, messages=messages),
+        blocks=tuple(replace(block, text="") for block in bundle.blocks),
+        history=replace(bundle.history, messages=()),
+    )
+
+
+def _ignore_status(folder: Folder, status: IndexStatus) -> None:
+    del folder, status
