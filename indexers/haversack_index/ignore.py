@@ -73,7 +73,7 @@ class Rules:
         if directory and (names is None or ".git" in names):
             repository = repository_at(Path(folder))
             if repository is not None:  # another repository: the outer one's rules end here
-                inner = replace(inner, git=_outside_rules(repository, base))
+                inner = replace(inner, git=_outside_rules(repository, base), fold=ignores_case(repository))
         prefix = os.fsdecode(directory) + "/" if directory else ""
         if names is None or GIT_FILE in names:
             rules = read_rules(os.path.join(folder, GIT_FILE), prefix + GIT_FILE, inner.fold)
@@ -136,17 +136,21 @@ def read_rules(file: str, source: str, fold: bool = False, follow_links: bool = 
         descriptor = os.open(file, flags)
     except (OSError, ValueError):
         return None
-    with os.fdopen(descriptor, "rb") as handle:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RULE_FILE:
             return None
-        data = handle.read(MAX_RULE_FILE)
+        data = os.read(descriptor, MAX_RULE_FILE)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     rules = parse_rules(data, source, fold)
     return rules if rules.rules else None
 
 
 def parse_rules(data: bytes, source: str, fold: bool = False) -> RuleList:
-    """Rules from a file's bytes: a byte order mark, CRLF, blanks at line ends and escapes are read as git reads them."""
+    """Rules from a file's bytes; a byte order mark, CRLF, blanks at line ends and escapes are read as git does."""
     rules: list[tuple[Rule, bytes, bool]] = []
     for number, raw in enumerate(data.removeprefix(_BOM).split(b"\n"), start=1):
         if not raw or raw.startswith(b"#"):

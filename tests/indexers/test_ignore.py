@@ -111,8 +111,8 @@ Tree = dict[str, bytes | str | None]
 _KIT: Tree = {"kit/sub/h.js": "", "top.ts": "", "src/com/a.c": "", "src/x.c": "", "out/keep.txt": ""}
 _DEEP: Tree = {"a/b/c/d.txt": "", "a/d.txt": "", "d.txt": "", "b/a/x": "", "ab/c": "", "a.b/c.txt": "", "abc": ""}
 _ODD: Tree = {
-    **{name: "" for name in ("sp ace", "end ", "tab\t", "#hash", "!bang", "back\\slash", "star*", "q?", "[x]", "]", "-")},
-    **{name: "" for name in ("a-b", "new\nline", "é", "日本", "A", "a", "1", "_", "^", "a]b", "x/[y]/z", "\x7f")},
+    **dict.fromkeys(("sp ace", "end ", "tab\t", "#hash", "!bang", "back\\slash", "star*", "q?", "[x]", "]", "-"), ""),
+    **dict.fromkeys(("a-b", "new\nline", "é", "日本", "A", "a", "1", "_", "^", "a]b", "x/[y]/z", "\x7f"), ""),
 }
 
 # name -> (rules, tree): one tree each, all of them in one repository.
@@ -242,7 +242,17 @@ def random_pattern(rng: random.Random) -> str:
         parts: list[str] = []
         for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
             word = rng.choice(_NAMES)
-            shapes = (word, word, "*", "**", word[0] + "*", "*" + word[-1], "?" * len(word), "[" + word + "]*", "**" + word)
+            shapes = (
+                word,
+                word,
+                "*",
+                "**",
+                word[0] + "*",
+                "*" + word[-1],
+                "?" * len(word),
+                "[" + word + "]*",
+                "**" + word,
+            )
             parts.append(rng.choice(shapes))
         pattern = ("/" if rng.random() < 0.3 else "") + "/".join(parts) + ("/" if rng.random() < 0.3 else "")
     else:
@@ -284,3 +294,160 @@ def test_generated_rules_decide_as_git(tmp_path: Path) -> None:
     theirs = {path for path in os.fsdecode(listed).split("\0") if path and not (repository / path).is_symlink()}
     ours = {row.path for row in walk(repository, WalkRules(include_hidden=True)) if isinstance(row, Found)}
     assert sorted(ours ^ theirs) == []
+
+
+def test_case_is_ignored_where_the_repository_says_so(tmp_path: Path) -> None:
+    """With core.ignorecase git compares ASCII letters without case, with its own ideas about classes."""
+    repository = make_repository(tmp_path, "\tignorecase = true\n")
+    build(repository / "hand", {**_ODD, "DIR/File.TXT": "", "dir2/x": "", ".gitignore": b"[A-Z]\n*.txt\nDiR/\n[!B]\n"})
+    build(repository / "upper", {**_ODD, ".gitignore": b"[[:upper:]]\n"})
+    build(repository / "lower", {**_ODD, ".gitignore": b"[[:lower:]]\n"})
+    build(repository / "one", {**_ODD, ".gitignore": b"[A]\n"})
+    rng = random.Random(SEED + 1)
+    for number in range(GENERATED_TREES // 5):
+        random_tree(rng, repository / f"t{number:05}")
+    assert differences(repository) == []
+
+
+@pytest.mark.parametrize("place", ["xdg", "home", "setting", "setting-in-home-path", "setting-in-repository", "empty"])
+def test_global_and_repository_excludes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """The global file is found where git finds it, and is weaker than info/exclude, which is weaker than .gitignore."""
+    home = Path(os.environ["HOME"])
+    rules = b"global.txt\nboth.txt\nfrom-global/\n"
+    quoted = f'\t excludesFile = "{tmp_path}/my ignore" ; here\n'
+    make_repository(tmp_path / "repo", quoted if place == "setting-in-repository" else "")
+    if place == "xdg":
+        monkeypatch.setenv("XDG_CONFIG_HOME", os.fspath(tmp_path / "xdg"))
+        build(tmp_path, {"xdg/git/ignore": rules})
+    elif place == "home":
+        build(home, {".config/git/ignore": rules})
+    elif place == "setting-in-home-path":
+        build(home, {".gitconfig": "[user]\nname = x\n[Core]\n# c\nExcludesFile = ~/mine # here\n", "mine": rules})
+    elif place == "empty":
+        build(home, {".gitconfig": "[core]\nexcludesFile =\n", ".config/git/ignore": rules})
+    else:
+        build(tmp_path, {"my ignore": rules})
+    if place == "setting":
+        build(home, {".gitconfig": "[core]\n" + quoted})
+    build(
+        tmp_path / "repo",
+        {
+            ".git/info/exclude": b"info.txt\n!both.txt\n",
+            ".gitignore": b"!info.txt\n",
+            **dict.fromkeys(("global.txt", "both.txt", "info.txt", "from-global/x", "s/global.txt", "plain"), ""),
+        },
+    )
+    assert differences(tmp_path / "repo") == []
+    ignored = [row for row in walk(tmp_path / "repo", WalkRules()) if str(getattr(row, "reason", "")) == "git-ignored"]
+    assert bool(ignored) == (place != "empty")
+
+
+def test_parent_rules_reach_a_folder_inside_a_repository(tmp_path: Path) -> None:
+    """A workspace folder below the repository's root obeys the rules above it, with their own bases."""
+    repository = make_repository(tmp_path)
+    tree: Tree = {f"pkg/app/{name}": "" for name in ("a.log", "keep.log", "x.tmp", "sub/y.gen", "gen/z", "src.py")}
+    build(repository, {**tree, ".gitignore": b"*.log\n/pkg/*/gen/\n", "pkg/.gitignore": b"!keep.log\n*.tmp\n"})
+    build(repository, {"pkg/app/.gitignore": b"sub/*.gen\n", "other/.gitignore": b"src.py\n"})
+    found = {row.path for row in walk(repository / "pkg" / "app", WalkRules()) if isinstance(row, Found)}
+    assert found == {"keep.log", "src.py"}
+
+
+def test_a_folder_ignored_by_its_surroundings_is_indexed_when_opened(tmp_path: Path) -> None:
+    """A home folder kept in git with a rule `*` does not empty every project below it."""
+    repository = make_repository(tmp_path)
+    build(repository, {".gitignore": b"*\n", "project/a.py": "", "project/b.log": "", "project/.gitignore": b"*.log\n"})
+    assert isinstance(check(repository / "project", "a.py", WalkRules()), Found)
+    assert not isinstance(check(repository / "project", "b.log", WalkRules()), Found)
+
+
+def test_a_repository_inside_a_repository_has_its_own_rules(tmp_path: Path) -> None:
+    """Rules of the outer repository end at a nested one (clone, submodule or worktree), as git run inside it says."""
+    outer = make_repository(tmp_path / "outer")
+    build(
+        outer, {".gitignore": b"*.log\n/sub/never\n", "a.log": "", "sub/a.log": "", "sub/b.tmp": "", "tree/c.bak": ""}
+    )
+    make_repository(outer / "sub")
+    build(
+        outer, {"sub/.git/info/exclude": b"*.tmp\n", "sub/never": "", "sub/deep/.gitignore": b"x\n", "sub/deep/x": ""}
+    )
+    common = make_repository(tmp_path / "main") / ".git"
+    build(common, {"worktrees/tree/HEAD": "ref: refs/heads/w\n", "worktrees/tree/commondir": "../..\n"})
+    build(common, {"info/exclude": b"*.bak\n", "worktrees/tree/gitdir": f"{outer}/tree/.git\n"})
+    build(outer, {"tree/.git": f"gitdir: {common}/worktrees/tree\n", "tree/d.log": ""})
+    found = {row.path for row in walk(outer, WalkRules()) if isinstance(row, Found)}
+    assert found == {"sub/a.log", "sub/never", "tree/d.log"}
+    for nested in ("sub", "tree"):
+        paths = [path for path in paths_below(outer / nested) if path != ".git"]
+        theirs = ask_git(outer / nested, paths)
+        assert {path for path in paths if theirs[path] is None and (outer / nested / path).is_file()} >= {
+            path.removeprefix(nested + "/") for path in found if path.startswith(nested + "/")
+        }
+
+
+def test_a_linked_rule_file_is_refused(tmp_path: Path) -> None:
+    """A `.gitignore` that is a link (out of the tree, or broken), a folder or a FIFO gives no rules and no error."""
+    repository = make_repository(tmp_path / "repo")
+    build(tmp_path, {"outside": b"a\n"})
+    build(repository, {"l/.gitignore": "-> ../../outside", "l/a": "", "m/.gitignore": "-> gone", "m/a": ""})
+    build(repository, {"d/.gitignore": None, "d/a": "", "f/a": ""})
+    assert differences(repository) == []
+    os.mkfifo(repository / "f" / ".gitignore")
+    assert {row.path for row in walk(repository, WalkRules()) if isinstance(row, Found)} == {"l/a", "m/a", "d/a", "f/a"}
+
+
+def test_foreign_ignore_files_are_not_read(tmp_path: Path) -> None:
+    """Only named rule files count: a formatter's allow-list must not empty the index."""
+    build(tmp_path, {".prettierignore": b"*\n!docs/**\n", ".dockerignore": b"*\n", ".npmignore": b"*\n", "app.py": ""})
+    assert isinstance(check(tmp_path, "app.py", WalkRules()), Found)
+
+
+HOSTILE = {
+    "double stars": b"**/b/" * 30 + b"**/b",
+    "double stars, other end": b"**/b/" * 30 + b"x",
+    "stars": b"*a" * 100 + b"b",
+    "stars in path": b"x/" + b"*a" * 100 + b"b",
+    "star star path": b"/".join([b"*a*a*"] * 200),
+    "double stars with stars": b"**/*b*/" * 40 + b"c",
+    "questions and stars": b"?*" * 200 + b"b",
+    "classes": b"[a-z]*" * 200 + b"b",
+    "open class": b"[" * 4000,
+    "open class with stars": b"*[" * 2000,
+    "named classes": b"[[:alpha:]" * 300,
+    "braces": b"{" * 2000 + b"," * 70 + b"}" * 5,
+    "brace range": b"{1..100000000}",
+    "backslashes": b"\\" * 4001,
+    "long": b"a*" * 50_000,
+    "long plain": b"a" * 100_000,
+    "many slashes": b"/" * 4000 + b"*",
+    "nested negation": b"!" * 4000 + b"*",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_patterns_are_fast(name: str) -> None:
+    """No pattern takes 50 ms, compiling included, on paths made to defeat backtracking."""
+    paths = [
+        b"/".join([b"b"] * 2000),
+        b"/".join([b"a" * 250] * 16),
+        b"a" * 255,
+        b"x/" + b"a" * 255,
+        b"ab/" * 1300 + b"a",
+    ]
+    compile_glob.cache_clear()
+    started = time.perf_counter()
+    rules = parse_rules(HOSTILE[name] + b"\n", ".gitignore")
+    parsed = time.perf_counter() - started
+    slowest = 0.0
+    for path in paths:
+        started = time.perf_counter()
+        rules.match(path, False)
+        slowest = max(slowest, time.perf_counter() - started)
+    assert parsed < 0.05
+    assert slowest < 0.05
+
+
+def test_a_rule_file_of_absurd_size_is_not_read(tmp_path: Path) -> None:
+    """A sparse `.gitignore` of 4 GiB costs nothing."""
+    with (tmp_path / ".gitignore").open("wb") as handle:
+        handle.truncate(4 << 30)
+    assert read_rules(os.fspath(tmp_path / ".gitignore"), ".gitignore") is None
