@@ -139,7 +139,7 @@ def _invalid(setting: Setting, value: object) -> Problem:
     shown = shown if len(shown) <= 80 else f"{shown[:79]}…"
     return _problem(
         "invalid_setting",
-        f"haversack.{setting.name}: {shown} is not allowed. Using the default, {setting.default}.",
+        f"haversack.{setting.name}: {shown} is not allowed and is ignored (default: {setting.default}).",
         f"Allowed: {setting.allowed}.",
     )
 

@@ -139,15 +139,13 @@ def _windows(value: object) -> dict[str, int]:
 
 
 def _globs(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError(value)
-    globs: list[str] = []
-    for item in cast("Sequence[object]", value):
-        if not isinstance(item, str):
-            raise ValueError(value)
-        if item not in globs:
-            globs.append(item)
-    return tuple(globs)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise ValueError("not a list")
+    items = cast("Sequence[object]", value)
+    globs = [item for item in items if isinstance(item, str)]
+    if len(globs) != len(items):
+        raise ValueError("not a list of strings")
+    return tuple(dict.fromkeys(globs))
 
 
 # --- the table ----------------------------------------------------------------------------------------------------

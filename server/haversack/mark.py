@@ -1,0 +1,48 @@
+"""The gate: says of each candidate whether it is required and whether it may leave this machine.
+
+The only maker of `Marked`, and only `Marked` goes further down the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from haversack import bugs
+from haversack.policy.privacy import Privacy
+from haversack.types import Candidate, Kind, Marked, Plan, Source
+
+# What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
+_GUESSES = frozenset({Source.HYBRID, Source.KNOWLEDGE, Source.EDITS})
+# Kinds that are no text of one file; all the others quote files and must say which.
+_ORIGINLESS = frozenset({Kind.ARCHITECTURE, Kind.MEMORY, Kind.TEAM, Kind.SUPPLIED})
+
+
+def mark(candidates: Sequence[Candidate], plan: Plan, privacy: Privacy) -> tuple[Marked, ...]:
+    """One `Marked` for each candidate, in the same order. Pure."""
+    supplied = {item.id: item.required for item in plan.request.supplied}
+    return tuple(
+        Marked(candidate, _is_required(candidate, supplied), _is_restricted(candidate, privacy))
+        for candidate in candidates
+    )
+
+
+def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:
+    if candidate.source in _GUESSES and candidate.kind is not Kind.SELECTION:
+        if candidate.required:
+            bugs.report("a source that guesses calls its candidate required", candidate)
+        return False
+    return candidate.required or (candidate.source is Source.SUPPLIED and supplied.get(candidate.id, False))
+
+
+def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:
+    """By every file whose text is inside, whatever the candidate itself claims to be."""
+    if not privacy.active:
+        return False
+    if privacy.closed:
+        return True
+    if candidate.file is not None and privacy.restricts(candidate.file.path):
+        return True
+    if any(privacy.restricts_origin(origin) for origin in candidate.origins):
+        return True
+    # Text of unknown origin could be from anywhere.
+    return candidate.file is None and not candidate.origins and candidate.kind not in _ORIGINLESS

@@ -1,0 +1,119 @@
+"""Chooses the model a prompt is made for, and says how much room it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from haversack import tokens
+from haversack.policy import catalogue
+from haversack.types import HaversackError, InvalidRequest, Marked, Model, Request, Route, Settings
+
+# The reply may take this part of the window: answers to coding questions with a changed file in them rarely need
+# more, and three quarters for the prompt is what the larger windows are bought for.
+REPLY_SHARE = 4
+# A reply shorter than this breaks off in the middle of the first code block, so small windows keep at least this.
+MIN_REPLY = 256
+# Room for Haversack's own system text and for the frame of the messages, when a window is sized from a budget.
+FRAME_ALLOWANCE = 1_500
+
+
+def route(request: Request, marked: Sequence[Marked], settings: Settings) -> Route:
+    """The request's model, else the one of the settings, else the local default; with its effective window. Pure.
+
+    Raises HaversackError `override_not_allowed` when the request insists on a remote model although something it
+    requires may not leave this machine; a remote model from the settings gives way to the local default instead.
+    """
+    explicit = (request.model or "").strip()
+    name, rule = _chosen(explicit, settings)
+    model = catalogue.resolve(name, settings)
+    held = sum(1 for item in marked if item.required and item.restricted and not item.refused)
+    fallback_used = False
+    if held and not model.local:
+        if explicit:
+            raise _not_allowed(model, held)
+        name, rule, fallback_used = catalogue.load().default_model, "required content is restricted: local only", True
+        model = catalogue.resolve(name, settings)
+    named = bool(explicit or settings.model) and not fallback_used
+    window, source = _window(model, named, request, settings)
+    return Route(
+        model=model,
+        window=window,
+        window_source=source,
+        reply_reserve=reply_reserve(model, window),
+        override_used=bool(explicit),
+        matched_rule=rule,
+        fallback_used=fallback_used,
+    )
+
+
+def reply_reserve(model: Model, window: int) -> int:
+    """Tokens kept for the reply: a quarter of the window, but no more than the model can write nor half the window."""
+    return min(model.max_output, max(MIN_REPLY, window // REPLY_SHARE), window // 2)
+
+
+def output_cap(route: Route, prompt_tokens: int) -> int:
+    """The most the reply may have after a prompt of this size, so that both together never exceed the window."""
+    return max(0, min(route.model.max_output, route.window - prompt_tokens))
+
+
+def context_budget(route: Route, request: Request, *, system: int, question: int, history: int, frame: int = 0) -> int:
+    """Tokens for gathered context: what is left of the window after everything else, all counted, and no more than
+    the request's budget, or without one, than what pays off with this model.
+
+    A request's own budget may exceed the model's gather budget, never the window.
+    """
+    used = route.reply_reserve + system + question + history + frame + max(0, request.tools_tokens)
+    wanted = route.model.gather_budget if request.budget_tokens is None else request.budget_tokens
+    return max(0, min(route.window - used, wanted))
+
+
+def _chosen(explicit: str, settings: Settings) -> tuple[str, str]:
+    if explicit:
+        # Longer than any name in use; without a limit a hostile one would be echoed into every manifest.
+        if len(explicit) > 200 or not explicit.isprintable():
+            raise InvalidRequest("`model` is not a model name.", "Give `provider/model`, as `openai/gpt-4o`.")
+        return explicit, "the request names the model"
+    if settings.model:
+        return settings.model, "setting haversack.model"
+    return catalogue.load().default_model, "local default"
+
+
+def _window(model: Model, named: bool, request: Request, settings: Settings) -> tuple[int, str]:
+    """The effective window and its source.
+
+    When nobody named a model, its window is not known to be the one in use, so 16,000 is assumed; a request that
+    asks for more context than fits there knows better, and is believed up to the default model's own window.
+    """
+    cap = settings.context_window
+    if cap and cap < model.window:
+        return cap, "setting"
+    if model.assumed:
+        return model.window, "assumed"
+    if named or cap:
+        return model.window, "model"
+    assumed = catalogue.load().assumed_window
+    if request.budget_tokens is not None:
+        needed = request.budget_tokens + _overhead(model, request, settings)
+        # A window of 4/3 of what is needed keeps a quarter of itself for the reply.
+        assumed = max(assumed, needed + max(MIN_REPLY, min(model.max_output, needed // (REPLY_SHARE - 1) + 1)))
+    return min(assumed, model.window), "assumed"
+
+
+def _overhead(model: Model, request: Request, settings: Settings) -> int:
+    count = tokens.counter(model.tokenizer).count
+    history = sum(
+        count(message.content) + sum(count(call.arguments) for call in message.tool_calls)
+        for message in request.history
+    )
+    said = count(request.text) + count(settings.system_prompt)
+    return said + history + max(0, request.tools_tokens) + FRAME_ALLOWANCE
+
+
+def _not_allowed(model: Model, held: int) -> HaversackError:
+    items = "1 required item" if held == 1 else f"{held} required items"
+    return HaversackError(
+        "override_not_allowed",
+        f"{model.provider}/{model.name} is a remote model, and {items} may not leave this machine.",
+        "Choose a local model, or take the restricted files out of the request.",
+        required_restricted=held,
+    )
