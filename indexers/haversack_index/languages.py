@@ -22,14 +22,23 @@ class Language:
 # One row a language. Extensions are lower case and without the dot.
 _ROWS: tuple[Language, ...] = (
     Language("python", ("py", "pyi", "pyw"), ("SConstruct", "SConscript", "wscript"), ("python",), "#", "python"),
-    Language("javascript", ("js", "jsx", "mjs", "cjs", "es6"), ("Jakefile",), ("node", "deno", "bun"), "//", "javascript"),
+    Language(
+        "javascript", ("js", "jsx", "mjs", "cjs", "es6"), ("Jakefile",), ("node", "deno", "bun"), "//", "javascript"
+    ),
     Language("typescript", ("ts", "mts", "cts"), (), ("ts-node", "tsx"), "//", "typescript"),
     Language("tsx", ("tsx",), (), (), "//", "tsx"),
     Language("go", ("go",), (), (), "//", "go"),
     Language("rust", ("rs",), (), ("rust-script",), "//", "rust"),
     Language("java", ("java",), (), (), "//", "java"),
     Language("c", ("c", "h"), (), (), "//", "c"),
-    Language("cpp", ("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "inl", "tpp", "cu", "cuh", "ino"), (), (), "//", "cpp"),
+    Language(
+        "cpp",
+        ("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "inl", "tpp", "cu", "cuh", "ino"),
+        (),
+        (),
+        "//",
+        "cpp",
+    ),
     Language("csharp", ("cs", "csx"), (), (), "//", "csharp"),
     Language(
         "ruby",
@@ -53,12 +62,16 @@ _ROWS: tuple[Language, ...] = (
     Language("lua", ("lua",), (), ("lua", "luajit"), "--", "lua"),
     Language("markdown", ("md", "markdown", "mdown", "mkd", "mdx"), ("README", "CHANGELOG"), (), ""),
     Language("rst", ("rst", "rest"), (), (), ".."),
-    Language("json", ("json", "jsonc", "json5", "ipynb", "webmanifest", "geojson"), (".babelrc", ".eslintrc"), (), "//"),
+    Language(
+        "json", ("json", "jsonc", "json5", "ipynb", "webmanifest", "geojson"), (".babelrc", ".eslintrc"), (), "//"
+    ),
     Language("toml", ("toml",), ("Pipfile",), (), "#"),
     Language("yaml", ("yaml", "yml"), (".clang-format", ".clang-tidy"), (), "#"),
     Language("html", ("html", "htm", "xhtml"), (), (), "<!--"),
     Language("css", ("css", "scss", "less"), (), (), "/*"),
-    Language("ini", ("ini", "cfg", "conf", "properties"), (".editorconfig", ".gitconfig", ".flake8", ".pylintrc"), (), "#"),
+    Language(
+        "ini", ("ini", "cfg", "conf", "properties"), (".editorconfig", ".gitconfig", ".flake8", ".pylintrc"), (), "#"
+    ),
     Language("xml", ("xml", "xsd", "xsl", "xslt", "svg", "csproj", "props", "targets", "plist"), (), (), "<!--"),
     Language("vue", ("vue",), (), (), "<!--"),
     Language("svelte", ("svelte",), (), (), "<!--"),

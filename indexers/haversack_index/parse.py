@@ -10,7 +10,7 @@ import ctypes
 import threading
 import time
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,9 +48,7 @@ class GrammarProvider(Protocol):
     def load(self, grammar: str) -> Language | None: ...
 
 
-def parse_tree(
-    data: bytes, grammar: str, time_limit_s: float = TIME_LIMIT_S, size_limit: int = SIZE_LIMIT
-) -> Tree:
+def parse_tree(data: bytes, grammar: str, time_limit_s: float = TIME_LIMIT_S, size_limit: int = SIZE_LIMIT) -> Tree:
     """Parse UTF-8 bytes. Raises ParseFailure when a limit is passed or there is no grammar."""
     if len(data) > size_limit:
         raise ParseFailure("too large")
@@ -104,7 +102,7 @@ class SingleWheels:
             return None
         module = import_module(package)
         entry = getattr(module, f"language_{grammar}", None) or getattr(module, "language", None)
-        return Language(entry()) if entry is not None else None
+        return _wrap(entry()) if entry is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ class LanguagePack:
             return None
         pack = import_module("tree_sitter_language_pack")
         try:
-            return Language(pack.get_binding(grammar))
+            return _wrap(pack.get_binding(grammar))
         except LookupError:
             return None
 
@@ -145,7 +143,12 @@ class LanguagesLibrary:
         capsule = ctypes.pythonapi.PyCapsule_New
         capsule.restype = ctypes.py_object
         capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return Language(capsule(entry(), b"tree_sitter.Language", None))
+        return _wrap(capsule(entry(), b"tree_sitter.Language", None))
+
+
+def _wrap(capsule: object) -> Language:
+    """Grammars come as capsules named `tree_sitter.Language`; plain integers are the deprecated way."""
+    return Language(capsule)
 
 
 PROVIDERS: tuple[GrammarProvider, ...] = (SingleWheels(), LanguagePack(), LanguagesLibrary())
@@ -162,7 +165,7 @@ def load_grammar(grammar: str) -> Language | None:
         return _load(grammar)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(grammar: str) -> Language | None:
     if not grammar or grammar in NEVER_LOADED:
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
@@ -26,43 +26,63 @@ _SIGNATURE_LIMIT = 200
 # A name longer than this is text that a broken parse took for a name.
 _NAME_LIMIT = 200
 
+# A header longer than this is data; 2 KB of it fill a signature ten times over.
+_HEADER_BYTES = 2_000
+
+# Declarators nest as deep as people can read: pointer to function returning pointer to array.
+_DECLARATOR_DEPTH = 12
+
 _SCOPE = "scope"
+_FUNCTION_LIKE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
+
+# What turns a function inside it into a method; None is a bare scope, such as an impl block.
 _CLASS_LIKE = frozenset(
     {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.TRAIT, SymbolKind.ENUM, None}
 )
-_FUNCTION_LIKE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
 
 # Definitions that stand on their own as chunks; the others are lines in their neighbourhood.
 CHUNKED = _CLASS_LIKE | _FUNCTION_LIKE | {SymbolKind.NAMESPACE, SymbolKind.MODULE}
 
-# Nodes that hold one definition and belong to it: decorators, `export`, `template <...>`, `const` before a name.
+# Values, which are nobody's business outside when they stand inside a function.
+_VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.FIELD, SymbolKind.CONSTANT})
+
+# Nodes around a definition that belong to it: decorators, `export`, `template <...>`, `const` before a name.
 _WRAPPERS = frozenset(
     {
         "decorated_definition",
         "export_statement",
         "ambient_declaration",
-        "lexical_declaration",
-        "variable_declaration",
         "variable_declarator",
         "expression_statement",
         "assignment_expression",
-        "assignment_statement",
         "template_declaration",
-        "type_declaration",
-        "const_declaration",
-        "var_declaration",
         "type_definition",
         "declaration",
     }
 )
 
-_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct", "init", "new"})
+# Wrappers that may hold several definitions: they belong to one only when it is alone in them.
+_LISTS = frozenset(
+    {"lexical_declaration", "variable_declaration", "type_declaration", "const_declaration", "var_declaration"}
+)
+
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct"})
 
 # The query's kinds that are not kinds of symbols.
-_KINDS = MappingProxyType({"default": SymbolKind.FUNCTION, "declaration": SymbolKind.FUNCTION})
+_KINDS = MappingProxyType({"default": SymbolKind.FUNCTION, "declaration": SymbolKind.VARIABLE})
+
+# In these a typedef names a type without holding its members.
+_DECLARATOR_LANGUAGES = frozenset({"c", "cpp"})
+
+# Where capitals mean "exported", "a module" or nothing, rather than "constant".
+_CASELESS = frozenset({"go", "csharp", "lua", "kotlin", "swift"})
+
+# Objects whose members are the file's own: `exports.run = ...` defines `run`.
+_FILE_ITSELF = frozenset({"exports", "module", "module.exports", "this", "self"})
 
 _SPACES = re.compile(r"\s+")
-_NAME = re.compile(r"[^\W\d][\w$!?=]*")
+_WORD = re.compile(r"\w")
+_TEMPLATE = re.compile(r"(?<!operator)(?<!operator<)<.*>")
 
 
 @dataclass(slots=True)
@@ -78,7 +98,8 @@ class Definition:
     signature: str
     start_byte: int
     end_byte: int
-    container: tuple[str, ...]
+    name_byte: int
+    container: tuple[str, ...]  # enclosing names, outermost first
     parent: Definition | None = None
     path: tuple[str, ...] = ()  # names of all that encloses it and its own
     depth: int = 0
@@ -127,7 +148,7 @@ def extract(tree: Tree, data: bytes, path: str, language: str) -> Extracted:
     definitions = _define([item for _, item in found.values()], data, language, _Leading(comments, leads, data))
     return Extracted(
         tuple(definitions),
-        _refer(references, found.keys(), definitions, data, path),
+        _refer(references, definitions, data, path),
         tuple(name for name in imports if name),
     )
 
@@ -140,7 +161,7 @@ def to_symbols(extracted: Extracted, path: str, language: str) -> tuple[Symbol, 
             Span(path, definition.start, definition.end),
             definition.line,
             definition.signature_end,
-            definition.path[:-1],
+            definition.container,
             definition.signature,
             language,
             definition.depth,
@@ -167,7 +188,7 @@ class _LanguageQuery:
 _PATTERN_KIND = re.compile(r"@(def\.\w+|scope|ref|import|comment|lead)\b")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _query(language: str) -> _LanguageQuery:
     grammar = load_grammar(language)
     if grammar is None:
@@ -198,7 +219,7 @@ class _Leading:
             return row
         start = node.start_byte
         while True:
-            before = len(self._data[:0]) + start
+            before = start
             while before and self._data[before - 1 : before].isspace():
                 before -= 1
             lead = self._leads.get(before)
@@ -223,101 +244,112 @@ def _define(found: list[_Found], data: bytes, language: str, leading: _Leading) 
     definitions: list[Definition] = []
     stack: list[Definition] = []
     for item in found:
-        name = _clean_name(_text(data, item.name)) if item.kind != "def.default" else "default"
-        if not name:
-            continue
         while stack and stack[-1].end_byte <= item.node.start_byte:
             stack.pop()
         parent = stack[-1] if stack else None
         if parent is not None and parent.start_byte == item.node.start_byte and parent.end_byte == item.node.end_byte:
             parent = parent.parent
-        definition = _definition(item, name, parent, data, leading)
-        if definition.kind in {SymbolKind.VARIABLE, SymbolKind.FIELD, SymbolKind.CONSTANT} and parent is not None:
-            # A name inside a function's body is its own business.
-            if parent.kind in _FUNCTION_LIKE:
-                continue
+        definition = _definition(item, parent, data, language, leading)
+        if definition is None:
+            continue
         definitions.append(definition)
-        if definition.end_byte > definition.start_byte:
+        if definition.kind is not SymbolKind.TYPE or language not in _DECLARATOR_LANGUAGES:
             stack.append(definition)
     return definitions
 
 
-def _definition(item: _Found, name: str, parent: Definition | None, data: bytes, leading: _Leading) -> Definition:
+def _definition(
+    item: _Found, parent: Definition | None, data: bytes, language: str, leading: _Leading
+) -> Definition | None:
+    """None when it has no usable name or is a value inside a function."""
     node, captures = item.node, item.captures
-    outer = node
-    while (above := outer.parent) is not None and above.type in _WRAPPERS:
-        outer = above
+    name_node, is_function = _declared(item.name) if language in _DECLARATOR_LANGUAGES else (item.name, False)
+    *qualifiers, name = _names(item.kind, _text(data, name_node)) if "name" in captures or item.kind != _SCOPE else [""]
+    if not name and item.kind != _SCOPE:
+        return None
+    own = (*_receiver(data, captures["container"][0]), *qualifiers) if "container" in captures else tuple(qualifiers)
+    kind = _kind("def.function" if is_function else item.kind, name, parent, own, language)
+    if parent is not None and parent.kind in _FUNCTION_LIKE and (kind in _VALUES or item.kind == "def.declaration"):
+        return None
+    outer = _outer(node)
     start = min(leading.lead_start(outer), leading.lead_start(node))
     end = _end_row(outer)
-    body_nodes = captures.get("body")
-    if body_nodes:
-        signature_end, header_end = _header_end(body_nodes[0])
-        signature_end = min(max(signature_end, start + 1), end)
-    else:
-        signature_end, header_end = end, outer.end_byte
-    own = tuple(_receiver(data, captures["container"][0])) if "container" in captures else ()
-    *qualifiers, name = name.split("\0")
-    own += tuple(qualifiers)
-    kind = _kind(item.kind, name, parent, own)
+    body = captures.get("body")
+    header_row, header_byte = _header_end(body[0]) if body else (end, outer.end_byte)
     container = (parent.path if parent is not None else ()) + own
     return Definition(
         name=name,
         kind=kind,
         start=start,
         end=end,
-        line=item.name.start_point.row,
-        signature_end=signature_end,
-        signature=_signature(data[outer.start_byte : min(header_end, outer.start_byte + 2_000)], outer, node, data),
+        line=name_node.start_point.row,
+        signature_end=min(max(header_row, start + 1), end),
+        signature=_signature(data[outer.start_byte : min(header_byte, outer.start_byte + _HEADER_BYTES)], name),
         start_byte=node.start_byte,
         end_byte=node.end_byte,
+        name_byte=name_node.start_byte,
         container=container,
         parent=parent,
-        path=(*container, name),
+        path=(*container, name) if name else container,
         depth=parent.depth + (parent.kind is not None) if parent is not None else 0,
         comment_start=leading.comment_start(start),
     )
 
 
-def _kind(captured: str, name: str, parent: Definition | None, own: tuple[str, ...]) -> SymbolKind | None:
+def _kind(
+    captured: str, name: str, parent: Definition | None, own: tuple[str, ...], language: str
+) -> SymbolKind | None:
     if captured == _SCOPE:
         return None
     word = captured.removeprefix("def.")
     kind = _KINDS.get(word) or SymbolKind(word)
-    if kind is SymbolKind.FUNCTION and ((parent is not None and parent.kind in _CLASS_LIKE) or own):
+    in_class = parent is not None and (parent.kind in _CLASS_LIKE or (language == "ruby" and bool(parent.path)))
+    if kind is SymbolKind.FUNCTION and (own or in_class):
         kind = SymbolKind.METHOD
     if kind is SymbolKind.METHOD:
-        holder = own[-1] if own else parent.name if parent is not None else ""
-        if name in _CONSTRUCTORS or name == holder:
-            return SymbolKind.CONSTRUCTOR
-    if kind in {SymbolKind.VARIABLE, SymbolKind.FIELD} and name.isupper():
+        holder = own[-1] if own else parent.path[-1] if parent is not None and parent.path else ""
+        return SymbolKind.CONSTRUCTOR if name in _CONSTRUCTORS or name == holder else kind
+    if kind in {SymbolKind.VARIABLE, SymbolKind.FIELD} and name.isupper() and language not in _CASELESS:
         return SymbolKind.CONSTANT
     return kind
 
 
+def _outer(node: Node) -> Node:
+    """The node with the wrappers that belong to it alone."""
+    while (above := node.parent) is not None:
+        if above.type not in _WRAPPERS and not (above.type in _LISTS and above.named_child_count == 1):
+            break
+        node = above
+    return node
+
+
+def _declared(node: Node) -> tuple[Node, bool]:
+    """The name inside a C declarator such as `*(*name[3])(int)`, and whether what it names is a function."""
+    is_function = False
+    for _ in range(_DECLARATOR_DEPTH):
+        inner = node.child_by_field_name("declarator")
+        if node.type == "function_declarator":
+            is_function = inner is not None and inner.type != "parenthesized_declarator"
+        if inner is None and node.type in {"parenthesized_declarator", "reference_declarator"}:
+            inner = node.named_child(0)
+        if inner is None:
+            break
+        node = inner
+    return node, is_function
+
+
 def _header_end(body: Node) -> tuple[int, int]:
-    """First line after the header and the byte where the header ends."""
+    """First line after the header, and the byte where the header ends: before `{`, else before the body."""
+    for index in range(min(2, body.child_count)):
+        child = body.child(index)
+        if child.type == "{":
+            return child.start_point.row + 1, child.start_byte
     before = body.prev_sibling
     while before is not None and before.is_extra:
         before = before.prev_sibling
-    if before is None or body.type in _BRACED:
+    if before is None:
         return body.start_point.row + 1, body.start_byte
     return before.end_point.row + 1, before.end_byte
-
-
-_BRACED = frozenset(
-    {
-        "statement_block",
-        "class_body",
-        "compound_statement",
-        "block_braced",
-        "field_declaration_list",
-        "enumerator_list",
-        "enum_body",
-        "interface_body",
-        "object_type",
-        "declaration_list",
-    }
-)
 
 
 def _end_row(node: Node) -> int:
@@ -326,45 +358,52 @@ def _end_row(node: Node) -> int:
     return max(row + (column > 0), node.start_point.row + 1)
 
 
-def _signature(header: bytes, outer: Node, node: Node, data: bytes) -> str:
-    del outer, node, data
+def _signature(header: bytes, name: str) -> str:
     text = _SPACES.sub(" ", header.decode("utf-8", "replace")).strip()
     text = text.removesuffix("=>").rstrip(" {:=;") or text
+    if name not in text:
+        text = f"{text} {name}"  # `typedef struct { ... } name` says it only after its body
     return text if len(text) <= _SIGNATURE_LIMIT else text[: _SIGNATURE_LIMIT - 1] + "…"
 
 
-def _clean_name(text: str) -> str:
-    """A name as searched for: quotes and template arguments off, qualifiers kept apart by zero characters."""
-    text = _SPACES.sub(" ", text.strip("\"'`"))
+def _names(captured: str, text: str) -> list[str]:
+    """Qualifiers and the name as searched for: quotes, symbols' colons and template arguments are off."""
+    if captured == "def.default":
+        return ["default"]
     if len(text) > _NAME_LIMIT:
-        return ""
-    return text.replace("::", "\0") if "::" in text else text
+        return [""]
+    text = _SPACES.sub(" ", text.strip("\"'`"))
+    if text.startswith(":"):
+        text = text.lstrip(":")
+    if "<" in text:
+        text = _TEMPLATE.sub("", text)
+    if captured == _SCOPE:
+        return text.split(".")
+    return text.split("::") if "::" in text else [text]
 
 
 def _receiver(data: bytes, node: Node) -> list[str]:
-    """`exports` and `module.exports` hold nothing; `X.prototype` is X; `*List[T]` is List."""
+    """What stands before the name: `X.prototype` is X, `*List[T]` is List, `exports` is the file itself."""
     text = _text(data, node)
-    if text in {"exports", "module.exports", "module", "this", "self"} or len(text) > _NAME_LIMIT:
+    if text in _FILE_ITSELF or len(text) > _NAME_LIMIT:
         return []
     text = text.split("[", 1)[0].strip("*& ()")
-    parts = [part for part in text.removesuffix(".prototype").split(".") if part not in {"this", "self"}]
-    return [part for part in parts if part]
+    return [part for part in text.removesuffix(".prototype").split(".") if part and part not in _FILE_ITSELF]
 
 
-def _refer(
-    nodes: list[Node], defined: object, definitions: list[Definition], data: bytes, path: str
-) -> tuple[Reference, ...]:
+def _refer(nodes: list[Node], definitions: list[Definition], data: bytes, path: str) -> tuple[Reference, ...]:
+    """Uses of names, once for each name within each definition, in the order of the text."""
+    defined = {definition.name_byte for definition in definitions}
     starts = [definition.start_byte for definition in definitions]
-    names_at: set[int] = set(defined)  # type: ignore[call-overload]
     seen: set[tuple[str, str]] = set()
     references: list[Reference] = []
     for node in nodes:
         at = node.start_byte
-        if at in names_at:
+        if at in defined:
             continue
         name = data[at : node.end_byte].decode("utf-8", "replace")
         within = _within(definitions, bisect_right(starts, at) - 1, at)
-        if (name, within) in seen or len(name) > _NAME_LIMIT:
+        if (name, within) in seen or len(name) > _NAME_LIMIT or not _WORD.search(name):
             continue
         seen.add((name, within))
         references.append(Reference(name, path, node.start_point.row, within))

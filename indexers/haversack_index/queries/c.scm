@@ -1,24 +1,17 @@
 (comment) @comment
-(function_definition declarator: (function_declarator declarator: (_) @name) body: (_) @body) @def.function
-(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name)) body: (_) @body) @def.function
-(function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) body: (_) @body) @def.function
+(function_definition declarator: (_) @name body: (_) @body) @def.function
 (struct_specifier name: (type_identifier) @name body: (_) @body) @def.struct
 (union_specifier name: (type_identifier) @name body: (_) @body) @def.struct
 (enum_specifier name: (type_identifier) @name body: (_) @body) @def.enum
 (enumerator name: (identifier) @name) @def.constant
-(type_definition declarator: (type_identifier) @name) @def.type
-(type_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @def.type
-(field_declaration declarator: (field_identifier) @name) @def.field
-(field_declaration declarator: (pointer_declarator declarator: (field_identifier) @name)) @def.field
-(field_declaration declarator: (array_declarator declarator: (field_identifier) @name)) @def.field
+(type_definition type: (struct_specifier !name body: (_) @body) declarator: (_) @name) @def.struct
+(type_definition type: (union_specifier !name body: (_) @body) declarator: (_) @name) @def.struct
+(type_definition type: (enum_specifier !name body: (_) @body) declarator: (_) @name) @def.enum
+(type_definition declarator: (_) @name) @def.type
+(field_declaration declarator: (_) @name) @def.field
 (preproc_def name: (identifier) @name) @def.macro
 (preproc_function_def name: (identifier) @name) @def.macro
-(translation_unit (declaration declarator: (function_declarator declarator: (identifier) @name)) @def.declaration)
-(translation_unit (declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @def.declaration)
-(translation_unit (declaration declarator: (identifier) @name) @def.variable)
-(translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @def.variable)
-(translation_unit (declaration declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @def.variable)
-(translation_unit (declaration declarator: (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))) @def.variable)
+(declaration declarator: (_) @name) @def.declaration
 
 (call_expression function: [(identifier) @ref (field_expression field: (field_identifier) @ref)])
 (type_identifier) @ref
