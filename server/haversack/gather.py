@@ -1,0 +1,128 @@
+"""Runs the plan's sources side by side, each under its own deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from haversack.gatherers import TABLE, Gatherer
+from haversack.types import Candidate, HaversackError, Plan, Problem, Source, Timing
+from haversack.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+ExtraTerms = Callable[[str], Awaitable[Sequence[str]]]
+"""Asks a secondary model for search words; the text goes in as the user wrote it."""
+
+# The search waits this long for a secondary model's words: less than a person notices, and then goes on without.
+EXTRA_TERMS_SECONDS = 0.2
+# Words a secondary model may add; its guesses come after the user's own words.
+MOST_EXTRA_TERMS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the sources gave, in the plan's order. `index` tells generation and tier per folder that was searched."""
+
+    candidates: tuple[Candidate, ...]
+    problems: tuple[Problem, ...]
+    timings: tuple[Timing, ...]
+    index: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+async def gather(
+    plan: Plan,
+    workspace: Workspace,
+    table: Mapping[Source, Gatherer] = TABLE,
+    extra_terms: ExtraTerms | None = None,
+) -> Gathered:
+    """Results of all sources. A late or broken source costs its results and adds a Problem, never the reply.
+
+    Takes as long as the slowest source. Cancelling it cancels every source.
+    """
+    start = time.perf_counter()
+    tasks = [
+        asyncio.create_task(_timed(source, table[source], plan, workspace, extra_terms), name=source.value)
+        for source, _ in plan.sources
+    ]
+    try:
+        results = await asyncio.gather(
+            *(
+                _kept(task, source, deadline, start)
+                for task, (source, deadline) in zip(tasks, plan.sources, strict=True)
+            )
+        )
+    finally:
+        for task in tasks:
+            task.cancel()
+    # Sources must not overwrite each other in the manifest: the first candidate of an id stands.
+    candidates = {candidate.id: candidate for result in reversed(results) for candidate in reversed(result[0])}
+    return Gathered(
+        candidates=tuple(
+            candidate for result in results for candidate in result[0] if _is_first(candidate, candidates)
+        ),
+        problems=tuple(problem for result in results for problem in result[1]),
+        timings=tuple(result[2] for result in results),
+        index={
+            folder: {"generation": generation, "tier": tier.value}
+            for folder, (generation, tier) in sorted(workspace.searched.items())
+        },
+    )
+
+
+_Result = tuple[tuple[Candidate, ...], tuple[Problem, ...], Timing]
+
+
+async def _kept(
+    task: asyncio.Task[tuple[tuple[Candidate, ...], tuple[Problem, ...], float]],
+    source: Source,
+    deadline: float,
+    start: float,
+) -> _Result:
+    """The task's result, or the Problem that stands for it. Does not wait for a source that ignores its deadline."""
+    done, _ = await asyncio.wait({task}, timeout=max(0.0, deadline - (time.perf_counter() - start)))
+    spent = 1_000 * (time.perf_counter() - start)
+    if not done:
+        task.cancel()
+        message = f"{source.value} took longer than {1_000 * deadline:,.0f} ms and was left out."
+        problem = Problem(source.value, "source_late", message, "Raise the source deadline, or ask again.")
+        return (), (problem,), Timing(source.value, "late", spent)
+    error = task.exception() if not task.cancelled() else asyncio.CancelledError()
+    if error is None:
+        candidates, problems, spent = task.result()
+        return candidates, problems, Timing(source.value, "ok", spent, len(candidates))
+    if isinstance(error, HaversackError):
+        problem = Problem(source.value, error.code, error.message, error.remedy)
+    else:
+        logger.error("source %s failed", source.value, exc_info=error)
+        message = f"{source.value} failed ({type(error).__name__}) and was left out."
+        problem = Problem(source.value, "source_failed", message, "The log has the details.")
+    return (), (problem,), Timing(source.value, "failed", spent)
+
+
+async def _timed(
+    source: Source, gatherer: Gatherer, plan: Plan, workspace: Workspace, extra_terms: ExtraTerms | None
+) -> tuple[tuple[Candidate, ...], tuple[Problem, ...], float]:
+    start = time.perf_counter()
+    problems: tuple[Problem, ...] = ()
+    if source is Source.HYBRID and extra_terms is not None:
+        plan, problems = await _with_extra_terms(plan, extra_terms)
+    candidates, found = await gatherer(plan, workspace)
+    return candidates, problems + found, 1_000 * (time.perf_counter() - start)
+
+
+async def _with_extra_terms(plan: Plan, extra_terms: ExtraTerms) -> tuple[Plan, tuple[Problem, ...]]:
+    try:
+        extra = await asyncio.wait_for(extra_terms(plan.request.text), EXTRA_TERMS_SECONDS)
+    except Exception as error:  # noqa: BLE001 - a foreign service may fail in any way and must not cost the search
+        message = f"The secondary model gave no search words ({type(error).__name__})."
+        return plan, (Problem(Source.HYBRID.value, "extra_terms_failed", message),)
+    terms = tuple(dict.fromkeys((*plan.terms, *extra[:MOST_EXTRA_TERMS])))
+    return replace(plan, terms=terms), ()
+
+
+def _is_first(candidate: Candidate, first: Mapping[str, Candidate]) -> bool:
+    return first[candidate.id] is candidate

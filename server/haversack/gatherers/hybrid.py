@@ -1,0 +1,151 @@
+"""Search by meaning and by words: for each file found its outline, and the definitions that were hit."""
+
+from __future__ import annotations
+
+from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
+from haversack.gatherers.outline import body_forms, merged, outline
+from haversack.gatherers.overview import overview
+from haversack.types import Candidate, Detail, Form, Kind, Plan, Problem, Source
+from haversack.workspace import Located, Workspace
+from haversack_index.types import FileHit, Query, SearchResult
+
+# Files asked of the search: outlines are cheap, and breadth at a small budget comes from them.
+FILES_SEARCHED = 60
+OUTLINE_SYMBOLS = 12
+# Files handled between two chances to stop: some 5 ms of reading.
+FILES_PER_STEP = 8
+
+
+async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    problems: list[Problem] = []
+    found: list[tuple[str, FileHit]] = []
+    for folder in workspace.folders_in_play(plan.request.folder):
+        if folder.key not in workspace.indexes:
+            problems.append(_problem("no_index", f"{folder.key} has no index yet, so it was not searched."))
+            continue
+        result = await workspace.run(_search, folder.key, plan, workspace)
+        workspace.searched[folder.key] = (result.generation, result.tier)
+        problems += [_problem("search_degraded", f"{folder.key}: {text}") for text in result.problems]
+        found += [(folder.key, file) for file in result.files]
+    found.sort(key=lambda pair: -pair[1].score)
+    candidates: list[Candidate] = []
+    for start in range(0, len(found), FILES_PER_STEP):
+        step = found[start : start + FILES_PER_STEP]
+        some, troubles = await workspace.run(_of_files, step, start, plan, workspace)
+        candidates += some
+        problems += troubles
+    if plan.broad:
+        for folder in workspace.folders_in_play(plan.request.folder):
+            candidates += await workspace.run(overview, folder.key, plan, workspace)
+    return tuple(candidates), tuple(problems)
+
+
+def _search(folder: str, plan: Plan, workspace: Workspace) -> SearchResult:
+    settings = workspace.snapshot.settings
+    return workspace.indexes[folder].search(
+        Query(
+            text=plan.request.text,
+            terms=plan.terms,
+            identifiers=plan.identifiers,
+            paths=plan.paths,
+            max_files=max(FILES_SEARCHED, settings.max_files),
+            hits_per_file=settings.top_k,
+            tests_wanted=plan.tests_wanted,
+            docs_wanted=plan.docs_wanted,
+            vector_weight=settings.vector_weight,
+            text_weight=settings.text_weight,
+            overlay=workspace.overlay(folder),
+        )
+    )
+
+
+def _of_files(
+    found: list[tuple[str, FileHit]], first_rank: int, plan: Plan, workspace: Workspace
+) -> tuple[list[Candidate], list[Problem]]:
+    candidates: list[Candidate] = []
+    problems: list[Problem] = []
+    for rank, (folder, hit) in enumerate(found, first_rank):
+        located, gone = _locate(folder, hit, workspace)
+        file = located[0][0].file if located else workspace.read(folder, hit.path)
+        if gone or file is None:
+            count = "its file" if file is None else f"{gone} of its {len(hit.hits)} hits"
+            problems.append(_problem("gone", f"{folder}/{hit.path}: {count} changed since it was indexed and is gone."))
+        if file is None or not file.lines or (hit.hits and not located):
+            continue
+        lines = _outline_lines(folder, hit, [each for each, _ in located], plan, workspace)
+        stale = any(each.stale for each, _ in located)
+        candidates.append(
+            Candidate(
+                id=f"outline:{origin(file)}",
+                source=Source.HYBRID,
+                kind=Kind.OUTLINE,
+                title=title(file, workspace),
+                relevance=_unit(hit.score),
+                parts=hit.parts,
+                why=f"file {rank + 1} of the search",
+                file=file,
+                forms=(Form(Detail.OUTLINE, lines),),
+                origins=(origin(file),),
+                file_rank=rank,
+                flags=file_flags(file, stale=stale),
+            )
+        )
+        if rank >= workspace.snapshot.settings.max_files:
+            continue  # beyond the limit a file shows its outline alone
+        for each, number in located:
+            candidates.append(_code(each, hit, number, rank, workspace))
+    return candidates, problems
+
+
+def _locate(folder: str, hit: FileHit, workspace: Workspace) -> tuple[list[tuple[Located, int]], int]:
+    """The hits in today's text with their numbers, one per span; and how many are gone."""
+    located: dict[tuple[int, int], tuple[Located, int]] = {}
+    gone = 0
+    for number, each in enumerate(hit.hits):
+        found = workspace.locate(folder, each)
+        if found is None:
+            gone += 1
+        else:
+            located.setdefault((found.start, found.end), (found, number))
+    return list(located.values()), gone
+
+
+def _outline_lines(
+    folder: str, hit: FileHit, located: list[Located], plan: Plan, workspace: Workspace
+) -> tuple[tuple[int, int], ...]:
+    file = workspace.read(folder, hit.path)
+    n_lines = len(file.lines) if file is not None else 0
+    symbols = workspace.symbols(folder, hit.path)
+    around = [(each.start, each.end) for each in located]
+    if symbols:
+        return outline(symbols, n_lines, question_words(plan), OUTLINE_SYMBOLS, around)
+    heads = merged([(each.start, min(each.end, each.start + 2)) for each in located[:OUTLINE_SYMBOLS]], n_lines)
+    return heads or outline((), n_lines, frozenset(), 0)
+
+
+def _code(located: Located, hit: FileHit, number: int, rank: int, workspace: Workspace) -> Candidate:
+    file, source = located.file, hit.hits[number]
+    name = ".".join(located.heading)
+    return Candidate(
+        id=lines_id("code", file, located.start, located.end),
+        source=Source.HYBRID,
+        kind=Kind.CODE,
+        title=f"{title(file, workspace)} {name}".rstrip(),
+        relevance=_unit(source.score),
+        parts=source.parts,
+        why=f"hit {number + 1} in file {rank + 1} of the search",
+        file=file,
+        forms=body_forms(located.start, located.end, located.signature_end),
+        heading=located.heading,
+        origins=(origin(file),),
+        file_rank=rank,
+        flags=file_flags(file, stale=located.stale),
+    )
+
+
+def _unit(score: float) -> float:
+    return min(1.0, max(0.0, score))
+
+
+def _problem(code: str, message: str) -> Problem:
+    return Problem(Source.HYBRID.value, code, message)

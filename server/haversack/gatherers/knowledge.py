@@ -1,0 +1,81 @@
+"""What is known beyond the text at hand: the project's architecture, the user's memories, the people behind files."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from haversack.gatherers.architecture import architecture
+from haversack.gatherers.team import is_about_people, team
+from haversack.memory import Category, Memory, rank
+from haversack.types import Candidate, Kind, Plan, Problem, Source
+from haversack.workspace import Workspace
+
+# Rules are kept whatever the question; this many characters of them (some 1,000 tokens) are a must, more only a wish.
+REQUIRED_RULES = 4_000
+MOST_MEMORIES = 12
+# A memory this far below the best one shares only common words with the question.
+WEAKEST_MEMORY = 0.25
+# Phrases that speak to a model instead of about the project, and the marks of chat templates. A role name with a
+# colon (`system:`) is ordinary YAML and stays.
+_INSTRUCTIONS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+)?(?:of\s+)?(?:the\s+|your\s+|my\s+)?"
+    r"(?:previous|prior|above|earlier|preceding|system)\s+(?:instructions?|prompts?|messages?|rules?|context)\b"
+    r"|\byou\s+are\s+now\s+(?:a|an|in|the)\b[^.\n]*"
+    r"|\b(?:reveal|print|repeat|show)\s+(?:me\s+)?(?:your|the)\s+system\s+(?:prompt|message)\b"
+    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id)\|>"
+    r"|\[/?INST\]|<</?SYS>>",
+    re.IGNORECASE,
+)
+_NEUTRAL = "[instruction-like text left out]"
+
+
+async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    parts = [workspace.run(_memories, plan, workspace)]
+    if plan.broad or "architecture" in plan.categories:
+        parts.append(workspace.run(architecture, plan, workspace))
+    if workspace.snapshot.settings.team_context and is_about_people(plan.request.text):
+        parts.append(team(plan, workspace))
+    results = await asyncio.gather(*parts)
+    return tuple(candidate for result in results for candidate in result), ()
+
+
+def neutral(text: str) -> tuple[str, bool]:
+    """The text without phrases that give orders to a model, and whether there were any."""
+    changed, count = _INSTRUCTIONS.subn(_NEUTRAL, text)
+    return changed, count > 0
+
+
+def _memories(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
+    if workspace.memory is None:
+        return ()
+    roots = [folder.root for folder in workspace.folders_in_play(plan.request.folder)]
+    memories = workspace.memory.list(roots)
+    rules = [memory for memory in memories if memory.category is Category.RULE]
+    others = rank(plan.request.text, [memory for memory in memories if memory.category is not Category.RULE])
+    found: list[Candidate] = []
+    room = REQUIRED_RULES
+    for memory in rules:
+        room -= len(memory.content)
+        found.append(_candidate(memory, 1.0, "a rule you keep", room >= 0))
+    for memory, score in others[:MOST_MEMORIES]:
+        if score >= WEAKEST_MEMORY:
+            found.append(_candidate(memory, score, "a memory that speaks of the question", False))
+    return tuple(found)
+
+
+def _candidate(memory: Memory, relevance: float, why: str, required: bool) -> Candidate:
+    text, was_changed = neutral(memory.content)
+    heading, heading_changed = neutral(memory.title)
+    return Candidate(
+        id=f"memory:{memory.id}",
+        source=Source.KNOWLEDGE,
+        kind=Kind.MEMORY,
+        title=heading,
+        relevance=relevance,
+        parts=((memory.category.value, relevance),),
+        why=why,
+        required=required,
+        text=text if text.endswith("\n") else text + "\n",
+        flags=("instruction-like",) if was_changed or heading_changed else (),
+    )

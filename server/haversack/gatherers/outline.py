@@ -1,0 +1,113 @@
+"""Which lines of a file stand for the whole: signatures of its definitions, and the spans that speak of a question."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from haversack.types import Detail, Form
+from haversack_index.lexical import words
+from haversack_index.types import Chunk, Symbol
+
+Lines = tuple[int, int]
+
+# A header longer than this (a table of defaults, a long parameter list) says no more about the file.
+LONGEST_SIGNATURE = 4
+# What a file without any definition shows of itself: enough for a title and a first sentence.
+HEAD_LINES = 8
+# Spans of one large file for one question: about what a person reads of it before looking elsewhere.
+MOST_SPAN_LINES = 160
+MOST_SPANS = 8
+# A chunk with less than this share of the best chunk's score is there by common words.
+WEAKEST_SPAN = 0.3
+
+
+def signature_lines(symbol: Symbol) -> Lines:
+    """The lines of a definition's header, from the line with its name."""
+    start = symbol.line
+    end = max(start + 1, min(symbol.signature_end, start + LONGEST_SIGNATURE))
+    return (start, end) if symbol.signature_end < symbol.span.end else (start, start + 1)
+
+
+def outline(
+    symbols: Sequence[Symbol], n_lines: int, asked: frozenset[str], limit: int, around: Iterable[Lines] = ()
+) -> tuple[Lines, ...]:
+    """Signature lines of at most `limit` symbols: containers of `around` first, then matches, then outer ones.
+
+    A file without symbols shows its first lines. Sorted, not overlapping.
+    """
+    if not symbols:
+        return ((0, min(n_lines, HEAD_LINES)),) if n_lines else ()
+    places = tuple(around)
+
+    def order(numbered: tuple[int, Symbol]) -> tuple[bool, int, int, int]:
+        position, symbol = numbered
+        holds = any(symbol.span.start <= start and end <= symbol.span.end for start, end in places)
+        return (not holds, -len(asked.intersection(words(symbol.name))), symbol.depth, position)
+
+    chosen = [symbol for _, symbol in sorted(enumerate(symbols), key=order)[:limit]]
+    return merged([signature_lines(symbol) for symbol in chosen], n_lines)
+
+
+def speaking_spans(chunks: Sequence[Chunk], asked: frozenset[str], at: int | None = None) -> tuple[Lines, ...]:
+    """The chunks that hold the question's words, rare ones counting more, and the one around line `at`."""
+    texts = [Counter(words(chunk.text)) for chunk in chunks]
+    holders = Counter(word for text in texts for word in asked if word in text)
+
+    def score(index: int) -> float:
+        found = [word for word in asked if word in texts[index]]
+        named = asked.intersection(part for name in chunks[index].names for part in words(name))
+        weight = sum(math.log(1 + len(chunks) / holders[word]) for word in found)
+        return weight + sum(math.log(1 + len(chunks) / holders[word]) for word in named if holders[word])
+
+    scores = [score(index) for index in range(len(chunks))]
+    best = max(scores, default=0.0)
+    order = sorted(range(len(chunks)), key=lambda index: (-scores[index], index))
+    spans = [chunk.span for chunk in chunks if at is not None and chunk.span.start <= at < chunk.span.end][-1:]
+    taken = sum(span.end - span.start for span in spans)
+    for index in order[:MOST_SPANS]:
+        span = chunks[index].span
+        if scores[index] <= 0 or scores[index] < WEAKEST_SPAN * best:
+            break
+        if taken + span.end - span.start > MOST_SPAN_LINES:
+            continue
+        spans.append(span)
+        taken += span.end - span.start
+    return merged([(span.start, span.end) for span in spans])
+
+
+def merged(spans: Iterable[Lines], n_lines: int | None = None) -> tuple[Lines, ...]:
+    """Spans sorted and joined where they touch or overlap, cut at the end of the file, empty ones left out."""
+    result: list[Lines] = []
+    for start, end in sorted(spans):
+        stop = end if n_lines is None else min(end, n_lines)
+        if start >= stop:
+            continue
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], stop))
+        else:
+            result.append((start, stop))
+    return tuple(result)
+
+
+def shrinking(*forms: Form) -> tuple[Form, ...]:
+    """The forms in the order given, without empty ones and those that save nothing over the one before."""
+    kept: list[Form] = []
+    for form in forms:
+        size = _size(form)
+        if size and (not kept or size < _size(kept[-1])):
+            kept.append(form)
+    return tuple(kept)
+
+
+def body_forms(start: int, end: int, signature_end: int) -> tuple[Form, ...]:
+    """A definition whole, and its header alone."""
+    return shrinking(
+        Form(Detail.FULL, ((start, end),)),
+        Form(Detail.SIGNATURE, ((start, max(start + 1, min(signature_end, end))),)),
+    )
+
+
+def _size(form: Form) -> int:
+    return sum(end - start for start, end in form.spans)

@@ -1,0 +1,41 @@
+"""Candidates that another tool brings with the request."""
+
+from __future__ import annotations
+
+from haversack.types import Candidate, HaversackError, Kind, Plan, Problem, Source, Supplied
+from haversack.workspace import Workspace
+
+
+async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    return tuple(_candidate(each, plan, workspace) for each in plan.request.supplied), ()
+
+
+def _candidate(supplied: Supplied, plan: Plan, workspace: Workspace) -> Candidate:
+    """The tool's text as it came; a path only says where the text is from, nothing is read."""
+    score = min(1.0, max(0.0, supplied.score))
+    title = supplied.title or supplied.path or supplied.id
+    if supplied.path and supplied.lines is not None:
+        title = f"{title} ({supplied.path}:{supplied.lines[0] + 1}-{supplied.lines[1]})"
+    return Candidate(
+        id=f"supplied:{supplied.id}",
+        source=Source.SUPPLIED,
+        kind=Kind.SUPPLIED,
+        title=title,
+        relevance=score,
+        parts=(("supplied", score),),
+        why="brought by another tool",
+        required=supplied.required,
+        text=supplied.text,
+        origins=_origins(supplied, plan, workspace),
+    )
+
+
+def _origins(supplied: Supplied, plan: Plan, workspace: Workspace) -> tuple[str, ...]:
+    """Where the text says it is from: every folder that has such a file, else the path as written."""
+    if not supplied.path:
+        return ()
+    try:
+        places = workspace.resolve(supplied.path, plan.request.folder)
+    except HaversackError:
+        places = ()
+    return tuple(f"{place.folder}/{place.path}" for place in places) or (supplied.path,)

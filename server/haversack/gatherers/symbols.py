@@ -1,0 +1,185 @@
+"""Who defines the names in sight, and who uses them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
+from haversack.gatherers.outline import body_forms
+from haversack.types import Candidate, FileText, Kind, Plan, Problem, Source
+from haversack.workspace import Defined, Workspace
+from haversack_index.lexical import words
+from haversack_index.types import Symbol
+
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{2,}")
+# Names looked up: the question's own come first; a selection may hold hundreds.
+MOST_NAMES = 40
+# Lines around a cursor that a person has in sight.
+LINES_AROUND = 15
+MOST_DEFINITIONS = 25
+MOST_REFERENCES = 20
+# A name with more definitions than this (`get`, `run`, `__init__`) tells nothing by itself.
+COMMON_NAME = 6
+# Relevance of a definition: asked for by its whole name; seen in the selection or around the cursor.
+ASKED = 1.0
+IN_SIGHT = 0.6
+# A user of a definition matters less than the definition, more when the question's words are in its name.
+USER_SHARE = 0.5
+
+
+async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    asked = _asked(plan)
+    in_sight = await workspace.run(_in_sight, plan, workspace)
+    found: dict[str, Candidate] = {}
+    for folder in workspace.folders_in_play(plan.request.folder):
+        definitions = await workspace.run(_definitions, folder.key, asked, in_sight, plan, workspace)
+        for candidate in definitions:
+            found.setdefault(candidate.id, candidate)
+        for candidate in await workspace.run(_users, folder.key, asked, definitions, plan, workspace):
+            found.setdefault(candidate.id, candidate)
+    return tuple(found.values()), ()
+
+
+def _asked(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Names of the question, with the containers written before them: `Context.invoke` is `invoke` in `Context`."""
+    names: dict[str, tuple[str, ...]] = {}
+    for identifier in plan.identifiers:
+        *containers, name = re.split(r"\.|::|->|#", identifier.removesuffix("()")) or [""]
+        if name and name not in names:
+            names[name] = tuple(container for container in containers if container)
+        for container in containers[-1:]:
+            names.setdefault(container, ())
+    return dict(list(names.items())[:MOST_NAMES])
+
+
+def _in_sight(plan: Plan, workspace: Workspace) -> tuple[str, ...]:
+    """Names in the selection, else around the cursor, in order of first use."""
+    active = plan.request.active
+    document = workspace.document(active.uri) if active is not None else None
+    if active is None or document is None:
+        return ()
+    key = (document.folder, document.path) if document.folder and document.path else ("", document.uri)
+    file = workspace.read(*key)
+    if file is None:
+        return ()
+    if active.selection is not None and active.selection.start != active.selection.end:
+        lines = file.lines[active.selection.start.line : active.selection.end.line + 1]
+    elif active.position is not None:
+        line = active.position.line
+        lines = file.lines[max(0, line - LINES_AROUND) : line + LINES_AROUND]
+    else:
+        return ()
+    names = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
+    return tuple(names)[:MOST_NAMES]
+
+
+def _definitions(
+    folder: str, asked: dict[str, tuple[str, ...]], in_sight: tuple[str, ...], plan: Plan, workspace: Workspace
+) -> list[Candidate]:
+    names = tuple(dict.fromkeys((*asked, *in_sight)))[:MOST_NAMES]
+    if not names:
+        return []
+    defined = workspace.definitions(folder, names, 4 * MOST_DEFINITIONS)
+    counts: dict[str, int] = {}
+    for each in defined:
+        counts[each.symbol.name] = counts.get(each.symbol.name, 0) + 1
+    asked_words = question_words(plan)
+    scored = [(each, _relevance(each.symbol, asked, counts, asked_words, each.file)) for each in defined]
+    scored = [pair for pair in scored if pair[1] > 0]
+    scored.sort(key=lambda pair: (-pair[1], pair[0].file.path, pair[0].symbol.span.start))
+    return [
+        _candidate(
+            each,
+            relevance,
+            f"defines {each.symbol.name}, "
+            + ("which you ask about" if each.symbol.name in asked else "used where you are"),
+            workspace,
+            rank,
+        )
+        for rank, (each, relevance) in enumerate(scored[:MOST_DEFINITIONS])
+    ]
+
+
+def _relevance(
+    symbol: Symbol,
+    asked: dict[str, tuple[str, ...]],
+    counts: dict[str, int],
+    asked_words: frozenset[str],
+    file: FileText,
+) -> float:
+    containers = asked.get(symbol.name)
+    if containers is None:
+        return 0.0 if counts[symbol.name] > COMMON_NAME else IN_SIGHT / counts[symbol.name] ** 0.5
+    if containers and containers[-1] in symbol.container:
+        return ASKED
+    around = asked_words.intersection(words(f"{file.path} {' '.join(symbol.container)}"))
+    share = ASKED / counts[symbol.name] ** 0.5
+    return min(ASKED, share + 0.1 * len(around)) * (0.5 if containers else 1.0)
+
+
+def _users(
+    folder: str,
+    asked: dict[str, tuple[str, ...]],
+    definitions: Iterable[Candidate],
+    plan: Plan,
+    workspace: Workspace,
+) -> list[Candidate]:
+    """Definitions that use the names asked for."""
+    best = {candidate.heading[-1]: candidate.relevance for candidate in reversed(list(definitions))}
+    names = tuple(name for name in asked if name in best)
+    index = workspace.indexes.get(folder)
+    if index is None or not names:
+        return []
+    asked_words = question_words(plan)
+    users: dict[tuple[str, int, int], tuple[Defined, float, str]] = {}
+    for reference in index.references(names, 4 * MOST_REFERENCES):
+        defined = _enclosing(folder, reference.path, reference.name, reference.line, workspace)
+        if defined is None or defined.symbol.name == reference.name:
+            continue
+        shared = len(asked_words.intersection(words(defined.symbol.name)))
+        relevance = min(0.95, best[reference.name] * USER_SHARE * (1 + 0.2 * shared))
+        key = (reference.path, defined.symbol.span.start, defined.symbol.span.end)
+        if key not in users or users[key][1] < relevance:
+            users[key] = (defined, relevance, reference.name)
+    ordered = sorted(users.values(), key=lambda user: (-user[1], user[0].file.path, user[0].symbol.span.start))
+    return [
+        _candidate(user, relevance, f"uses {name}", workspace, MOST_DEFINITIONS + rank)
+        for rank, (user, relevance, name) in enumerate(ordered[:MOST_REFERENCES])
+    ]
+
+
+def _enclosing(folder: str, path: str, name: str, line: int, workspace: Workspace) -> Defined | None:
+    """The innermost definition of today's text around a use; the use must still be there."""
+    file = workspace.read(folder, path)
+    if file is None:
+        return None
+    if line >= len(file.lines) or name not in file.lines[line]:
+        again = [number for number, text in enumerate(file.lines) if name in text]
+        if not again:
+            return None
+        line = min(again, key=lambda number: (abs(number - line), number))
+    around = [symbol for symbol in workspace.symbols(folder, path) if symbol.span.start <= line < symbol.span.end]
+    if not around:
+        return None
+    return Defined(file, min(around, key=lambda symbol: (symbol.span.end - symbol.span.start, -symbol.depth)))
+
+
+def _candidate(defined: Defined, relevance: float, why: str, workspace: Workspace, rank: int) -> Candidate:
+    file, symbol = defined.file, defined.symbol
+    heading = (*symbol.container, symbol.name)
+    return Candidate(
+        id=lines_id("symbol", file, symbol.span.start, symbol.span.end),
+        source=Source.SYMBOLS,
+        kind=Kind.SYMBOL,
+        title=f"{title(file, workspace)} {'.'.join(heading)}",
+        relevance=relevance,
+        parts=(("name", relevance),),
+        why=why,
+        file=file,
+        forms=body_forms(symbol.span.start, symbol.span.end, symbol.signature_end),
+        heading=heading,
+        origins=(origin(file),),
+        file_rank=rank,
+        flags=file_flags(file),
+    )

@@ -1,0 +1,103 @@
+"""Who owns the files in question and who changed them lately: CODEOWNERS and git."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+
+from pathspec import GitIgnoreSpec
+
+from haversack.places import Place
+from haversack.types import Candidate, HaversackError, Kind, Plan, Source
+from haversack.workspace import Workspace
+
+CODEOWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+MOST_FILES = 12
+MOST_AUTHORS = 4
+# Commits looked at per file: who worked on it lately, not who ever did.
+MOST_COMMITS = 50
+SECONDS = 0.8
+_ABOUT_PEOPLE = re.compile(
+    r"\b(?:who|whom|whose|owners?|owns?|owned|ownership|codeowners|maintainers?|authors?|blame|experts?|responsible|"
+    r"reviewers?|teammates?|colleagues?|contributors?|(?:git|commit|change) history|history of|"
+    r"(?:last|lately|recently) (?:changed|touched|edited|modified))\b",
+    re.IGNORECASE,
+)
+
+
+def is_about_people(text: str) -> bool:
+    return bool(_ABOUT_PEOPLE.search(text))
+
+
+async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
+    places = await workspace.run(_in_question, plan, workspace)
+    found: list[Candidate] = []
+    for folder in workspace.folders_in_play(plan.request.folder):
+        paths = [place.path for place in places if place.folder == folder.key][:MOST_FILES] or [""]
+        owners = await workspace.run(_owners, folder.key, paths, workspace)
+        authors = await asyncio.gather(*(_authors(folder.key, path, workspace) for path in paths))
+        lines = [
+            f"{path or 'the whole folder'}: {'; '.join(filter(None, (owners.get(path, ''), lately)))}\n"
+            for path, lately in zip(paths, authors, strict=True)
+            if owners.get(path) or lately
+        ]
+        if lines:
+            found.append(
+                Candidate(
+                    id=f"team:{folder.key}",
+                    source=Source.KNOWLEDGE,
+                    kind=Kind.TEAM,
+                    title=f"People behind {folder.key}",
+                    relevance=0.8,
+                    parts=(("team", 0.8),),
+                    why="the question is about people or history",
+                    text="".join(lines),
+                )
+            )
+    return tuple(found)
+
+
+def _in_question(plan: Plan, workspace: Workspace) -> list[Place]:
+    """Files that the question or the editor points at."""
+    names = [mention.value for mention in plan.mentions if mention.kind is None or mention.kind == "path"]
+    names += plan.paths
+    if plan.request.active is not None:
+        names.append(plan.request.active.uri)
+    places: dict[Place, None] = {}
+    for name in names:
+        try:
+            places.update(dict.fromkeys(workspace.resolve(name, plan.request.folder)))
+        except HaversackError:
+            continue  # the mentions source tells the user
+    return list(places)
+
+
+def _owners(folder: str, paths: list[str], workspace: Workspace) -> dict[str, str]:
+    file = next((file for name in CODEOWNERS if (file := workspace.read(folder, name)) is not None), None)
+    if file is None:
+        return {}
+    rules: list[tuple[GitIgnoreSpec, str]] = []
+    for line in file.lines:
+        pattern, *owners = line.split("#", 1)[0].split()[:20] or [""]
+        if pattern and not pattern.startswith(("[", "!")):
+            rules.append((GitIgnoreSpec.from_lines([pattern]), " ".join(owners)))
+    found: dict[str, str] = {}
+    for path in paths:
+        # The last rule that matches decides, also when it names nobody.
+        owners = next((names for spec, names in reversed(rules) if spec.match_file(path or "/")), "")
+        if owners:
+            found[path] = f"owned by {owners}"
+    return found
+
+
+async def _authors(folder: str, path: str, workspace: Workspace) -> str:
+    where = ("--", f":(literal){path}") if path else ("--", ".")
+    log = await workspace.git(folder, "log", f"-{MOST_COMMITS}", "--format=%an%x09%as", *where, seconds=SECONDS)
+    entries = [line.split("\t") for line in log.split("\n") if "\t" in line]
+    if not entries:
+        return ""
+    counts = Counter(entry[0] for entry in entries)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_AUTHORS]
+    names = ", ".join(f"{name} ({count})" for name, count in ordered)
+    return f"last {len(entries)} commits by {names}; latest {entries[0][1]}"

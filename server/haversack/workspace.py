@@ -1,0 +1,368 @@
+"""What a gatherer may touch of the world during one request: documents, files, indexes, git, memories.
+
+Built per request from a frozen snapshot. Text always comes from the open buffer, else from the disk as it is now;
+the index only says where to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import Protocol, TypeVar
+
+from haversack import uris
+from haversack.memory import MemoryStore
+from haversack.places import Place, find_places
+from haversack.types import Document, FileText, Folder, Snapshot
+from haversack_index.chunk import parse_file
+from haversack_index.languages import language_of
+from haversack_index.text import content_hash, decode, is_binary, split_lines
+from haversack_index.types import (
+    FileRecord,
+    Hit,
+    IndexStatus,
+    ParsedFile,
+    Query,
+    Reference,
+    SearchResult,
+    SkipReason,
+    Symbol,
+    Tier,
+)
+from haversack_index.walk import CannotRead, Skipped, WalkRules, check, read_file
+
+T = TypeVar("T")
+
+
+class Index(Protocol):
+    """The reading side of one folder's index, as far as gatherers use it."""
+
+    @property
+    def generation(self) -> int: ...
+    def status(self) -> IndexStatus: ...
+    def search(self, query: Query) -> SearchResult: ...
+    def definitions(self, names: Sequence[str], limit: int = 50) -> tuple[Symbol, ...]: ...
+    def references(self, names: Sequence[str], limit: int = 50) -> tuple[Reference, ...]: ...
+    def symbols(self, path: str) -> tuple[Symbol, ...]: ...
+    def file(self, path: str) -> FileRecord | None: ...
+    def files(self) -> tuple[FileRecord, ...]: ...
+    def imports(self, path: str) -> tuple[str, ...]: ...
+    def paths_matching(self, text: str, limit: int = 20) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A hit of the index found again in today's text; lines from 0, end exclusive."""
+
+    file: FileText
+    start: int
+    end: int
+    signature_end: int
+    heading: tuple[str, ...]
+    names: tuple[str, ...]
+    stale: bool  # the file changed since it was indexed
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """A definition in today's text of its file."""
+
+    file: FileText
+    symbol: Symbol
+
+
+class Workspace:
+    """One request's view of the world. Methods that read block: call them through `run`, from several threads."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        indexes: Mapping[str, Index],
+        pool: Executor,
+        *,
+        memory: MemoryStore | None = None,
+        cache_dir: Path | None = None,
+        texts: TextCache | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.indexes = indexes
+        self.memory = memory
+        self.cache_dir = cache_dir
+        self.searched: dict[str, tuple[int, Tier]] = {}  # generation and tier per folder, written by the search
+        self._pool = pool
+        self._texts = texts if texts is not None else TextCache()
+        self._max_size = snapshot.settings.max_file_size
+        self._folders = {folder.key: folder for folder in snapshot.folders}
+        self._open = {
+            (document.folder, document.path): document
+            for document in snapshot.documents.values()
+            if document.folder is not None and document.path is not None
+        }
+        self._loaded: dict[tuple[str, str], FileText | SkipReason] = {}
+        self._verdicts: dict[tuple[str, str], Skipped | None] = {}
+
+    async def run(self, function: Callable[..., T], *args: object) -> T:
+        """Runs blocking `function` on the reading threads. Cancelling stops the wait, not a call that has begun."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+
+    def folder(self, key: str) -> Folder | None:
+        return self._folders.get(key)
+
+    def folders_in_play(self, key: str) -> tuple[Folder, ...]:
+        """The folder a request names, or all of them."""
+        folder = self._folders.get(key)
+        return (folder,) if folder else self.snapshot.folders
+
+    def document(self, uri: str) -> Document | None:
+        return self.snapshot.documents.get(uris.canonical(uri))
+
+    def open_document(self, folder: str, path: str) -> Document | None:
+        return self._open.get((folder, path))
+
+    def resolve(self, value: str, prefer_folder: str = "") -> tuple[Place, ...]:
+        """Places named exactly by `value`, () when there are none. Raises `path_outside_workspace`."""
+        if not value.startswith("file:"):
+            document = self.document(value) if ":" in value else None
+            if document is not None:
+                if document.folder is not None and document.path is not None:
+                    return (Place(document.folder, document.path),)
+                return (Place("", document.uri),)
+        return find_places(value, self.snapshot.folders, prefer_folder, self._is_open)
+
+    def read(self, folder: str, path: str) -> FileText | None:
+        """The text of a file as it is now: its open buffer, else the disk; None when it cannot be served as text.
+
+        With `folder` "" the path is the URI of an open document outside every folder.
+        """
+        loaded = self._load(folder, path)
+        return loaded if isinstance(loaded, FileText) else None
+
+    def why_not(self, folder: str, path: str) -> SkipReason | None:
+        """Why `read` gives nothing for this file; None when it gives text."""
+        loaded = self._load(folder, path)
+        return loaded if isinstance(loaded, SkipReason) else None
+
+    def verdict(self, folder: str, path: str) -> Skipped | None:
+        """Why the walk would leave this file out, by the same rules; None when it would take it."""
+        key = (folder, path)
+        if key not in self._verdicts:
+            settings = self.snapshot.settings
+            rules = WalkRules(include_hidden=settings.include_hidden, max_file_size=settings.max_file_size)
+            found = check(Path(self._folders[folder].root), path, rules)
+            self._verdicts[key] = found if isinstance(found, Skipped) else None
+        return self._verdicts[key]
+
+    def parsed(self, folder: str, path: str) -> ParsedFile:
+        """Chunks and symbols of the text as it is now; empty when the file cannot be read."""
+        file = self.read(folder, path)
+        if file is None:
+            return ParsedFile(path, "text", (), (), (), (), 0, note="not readable")
+        return self._texts.parsed(file)
+
+    def symbols(self, folder: str, path: str) -> tuple[Symbol, ...]:
+        """Definitions of a file: from the index while the file is as indexed, else from today's text."""
+        file = self.read(folder, path)
+        index = self.indexes.get(folder)
+        if file is not None and index is not None:
+            record = index.file(path)
+            if record is not None and record.content_hash == file.content_hash:
+                return index.symbols(path)
+        return self.parsed(folder, path).symbols
+
+    def definitions(self, folder: str, names: Sequence[str], limit: int = 50) -> tuple[Defined, ...]:
+        """Where names are defined, in today's text; unsaved buffers answer for their files."""
+        index = self.indexes.get(folder)
+        known = index.definitions(names, limit) if index is not None and names else ()
+        found = [
+            located
+            for symbol in known
+            if not self._is_dirty(folder, symbol.span.path)
+            and (located := self.locate_symbol(folder, symbol)) is not None
+        ]
+        wanted = set(names)
+        for parsed in self.overlay(folder):
+            file = self.read(folder, parsed.path)
+            if file is not None:
+                found += [Defined(file, symbol) for symbol in parsed.symbols if symbol.name in wanted]
+        return tuple(found[:limit])
+
+    def locate_symbol(self, folder: str, symbol: Symbol) -> Defined | None:
+        """A definition of the index found again in today's text; None when it is gone."""
+        file = self.read(folder, symbol.span.path)
+        if file is None:
+            return None
+        same = [
+            each
+            for each in self.symbols(folder, symbol.span.path)
+            if (each.name, each.container, each.kind) == (symbol.name, symbol.container, symbol.kind)
+        ]
+        if not same:
+            return None
+        return Defined(file, min(same, key=lambda each: (abs(each.span.start - symbol.span.start), each.span.start)))
+
+    def overlay(self, folder: str) -> tuple[ParsedFile, ...]:
+        """The parsed unsaved buffers of a folder that the index would take."""
+        return tuple(
+            self.parsed(folder, document.path)
+            for (key, _), document in sorted(self._open.items(), key=lambda item: item[0])
+            if key == folder and document.dirty and document.path and self._may_be_searched(folder, document.path)
+        )
+
+    def locate(self, folder: str, hit: Hit) -> Located | None:
+        """Where a hit stands in today's text; None when its file or its definition is gone."""
+        file = self.read(folder, hit.span.path)
+        if file is None:
+            return None
+        n_lines = len(file.lines)
+        if file.content_hash == hit.content_hash and hit.span.end <= n_lines:
+            span = hit.span
+            return Located(file, span.start, span.end, hit.signature_end, hit.heading, hit.names, False)
+        chunks = self.parsed(folder, hit.span.path).chunks
+        same = [chunk for chunk in chunks if chunk.heading == hit.heading and chunk.names == hit.names]
+        if not same and hit.names:
+            same = [chunk for chunk in chunks if set(hit.names) & set(chunk.names)]
+        if not same and not hit.names:
+            same = [chunk for chunk in chunks if chunk.span.overlaps(hit.span)]
+        if not same:
+            return None
+        chunk = min(same, key=lambda each: (abs(each.span.start - hit.span.start), each.span.start))
+        return Located(
+            file, chunk.span.start, chunk.span.end, chunk.signature_end, chunk.heading, chunk.names, not file.unsaved
+        )
+
+    def seen(self, words: Sequence[str]) -> bool:
+        """Whether any of these words is defined or used by name in an index."""
+        names = tuple(words)
+        return bool(names) and any(
+            index.definitions(names, 1) or index.references(names, 1) for index in self.indexes.values()
+        )
+
+    async def git(self, folder: str, *args: str, seconds: float = 1.0) -> str:
+        """Output of a read-only `git` command in a folder; "" on any failure and when the workspace is not trusted.
+
+        The process gets `seconds` and never outlives the call. Pagers, prompts and optional locks are off.
+        """
+        if not self.snapshot.trusted:
+            return ""  # a repository's own settings can name commands that git would run
+        root = self._folders[folder].root
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *("git", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false", "--no-pager", *args),
+                cwd=root,
+                env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except OSError:
+            return ""
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), seconds)
+        except TimeoutError:
+            return ""
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        return output.decode("utf-8", "replace") if process.returncode == 0 else ""
+
+    def _is_dirty(self, folder: str, path: str) -> bool:
+        document = self._open.get((folder, path))
+        return document is not None and document.dirty
+
+    def _is_open(self, folder: str, path: str) -> bool:
+        return (folder, path) in self._open
+
+    def _may_be_searched(self, folder: str, path: str) -> bool:
+        verdict = self.verdict(folder, path)
+        return verdict is None or verdict.reason is SkipReason.GONE  # a new file that was never saved
+
+    def _load(self, folder: str, path: str) -> FileText | SkipReason:
+        key = (folder, path)
+        if key not in self._loaded:
+            self._loaded[key] = self._load_now(folder, path)
+        return self._loaded[key]
+
+    def _load_now(self, folder: str, path: str) -> FileText | SkipReason:
+        document = self._open.get((folder, path)) if folder else self.document(path)
+        if document is not None:
+            if folder and not document.dirty:
+                # The bytes on disk have the hash the index knows, which the buffer's text may not (byte order mark).
+                saved = self._texts.load(self._folders[folder], path, self._max_size, self.snapshot.now)
+                if isinstance(saved, FileText) and "".join(saved.lines) == document.text:
+                    return replace(saved, language=document.language or saved.language)
+            digest = content_hash(document.text.encode("utf-8", "surrogatepass"))
+            lines = tuple(split_lines(document.text))
+            return FileText(folder, path, lines, document.language, digest, document.dirty)
+        if folder not in self._folders:
+            return SkipReason.GONE
+        return self._texts.load(self._folders[folder], path, self._max_size, self.snapshot.now)
+
+
+class TextCache:
+    """Texts and parse results of files lately read, kept between requests; each is checked against `stat` on use."""
+
+    # 512 files of a few tens of kB: some 20 MB at most in usual projects, and more than one answer ever reads.
+    CAPACITY = 512
+    # A file changed less than two seconds before it was read may change again within its time stamp's grain.
+    SETTLED_SECONDS = 2.0
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[tuple[str, str], tuple[tuple[int, ...], FileText]] = OrderedDict()
+        self._parsed: OrderedDict[tuple[str, str], ParsedFile] = OrderedDict()
+        self._lock = Lock()
+
+    def load(self, folder: Folder, path: str, max_size: int, now: float) -> FileText | SkipReason:
+        key = (folder.root, path)
+        try:
+            status = os.stat(os.path.join(folder.root, path))
+        except (OSError, ValueError):
+            status = None  # the safe reading below says what is wrong
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if status is not None else ()
+        with self._lock:
+            known = self._files.get(key)
+            if known is not None and known[0] == stamp and known[1].folder == folder.key:
+                self._files.move_to_end(key)
+                return known[1]
+        try:
+            file = _text_of(folder.key, path, read_file(Path(folder.root), path, max_size))
+        except CannotRead as error:
+            return error.reason
+        if isinstance(file, FileText) and status is not None and now - status.st_mtime > self.SETTLED_SECONDS:
+            with self._lock:
+                self._files[key] = (stamp, file)
+                while len(self._files) > self.CAPACITY:
+                    self._files.popitem(last=False)
+        return file
+
+    def parsed(self, file: FileText) -> ParsedFile:
+        key = (f"{file.folder}/{file.path}", file.content_hash)
+        with self._lock:
+            known = self._parsed.get(key)
+        if known is None:
+            known = parse_file(file.path, "".join(file.lines), file.language or None)
+            with self._lock:
+                self._parsed[key] = known
+                while len(self._parsed) > self.CAPACITY:
+                    self._parsed.popitem(last=False)
+        return known
+
+
+def _text_of(folder: str, path: str, data: bytes) -> FileText | SkipReason:
+    if is_binary(data):
+        return SkipReason.BINARY
+    decoded = decode(data)
+    if decoded is None:
+        return SkipReason.UNDECODABLE
+    lines = tuple(split_lines(decoded[0]))
+    language = language_of(path, lines[0] if lines else "")
+    return FileText(folder, path, lines, language, content_hash(data))
