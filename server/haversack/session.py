@@ -1,7 +1,7 @@
 """The one place where things change: folders, documents, settings and diagnostics of one client.
 
-Every question gets a frozen `Snapshot` at the moment it is asked and never sees later changes. The language server and
-the command line use the same class. All methods run on the event loop; whatever may block runs on the session's threads.
+Every question gets a frozen `Snapshot` at the moment it is asked and never sees later changes. The language server
+and the command line use the same class. Its methods run on the event loop, and what may block on the session's threads.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from haversack import uris
+from haversack import config, pipeline, uris
+from haversack.config import Layer, Scope
 from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing
 from haversack.types import (
@@ -35,9 +36,14 @@ from haversack_index.types import IndexStatus
 # Threads that read files and query indexes for requests: more would only fight for the interpreter lock.
 READING_THREADS = 4
 
-Answer = Callable[[Request, Workspace], Awaitable[Bundle]]
-ParseSettings = Callable[[Mapping[str, Any]], tuple[Settings, tuple[Problem, ...]]]
 OnStatus = Callable[[Folder, IndexStatus], None]
+
+
+class Line(Protocol):
+    """What answers questions: the module `haversack.pipeline`, or a test's own."""
+
+    def run(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
+    def preview(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
 
 
 class Session:
@@ -46,9 +52,8 @@ class Session:
     def __init__(
         self,
         *,
-        answer: Answer,
         indexing: Indexing,
-        parse_settings: ParseSettings,
+        line: Line = pipeline,
         cache_dir: Path | None = None,
         on_status: OnStatus | None = None,
         clock: Callable[[], float] = time.time,
@@ -58,9 +63,8 @@ class Session:
         self.settings_problems: tuple[Problem, ...] = ()
         self.trusted = True
         self.on_status: OnStatus = on_status or _ignore_status
-        self._answer = answer
+        self._line = line
         self._indexing = indexing
-        self._parse_settings = parse_settings
         self._cache_dir = cache_dir
         self._clock = clock
         self._folders: dict[str, FolderIndex] = {}
@@ -100,16 +104,17 @@ class Session:
 
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
-        indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
-        frozen = snapshot or self.snapshot()
-        workspace = Workspace(frozen, indexes, self._pool, cache_dir=self._cache_dir, texts=self._texts)
-        if self.settings_problems:
-            request = replace(request, problems=(*request.problems, *self.settings_problems))
-        return await self._answer(request, workspace)
+        return await self._line.run(*self._prepared(request, snapshot))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
-        return without_content(await self.context(request, snapshot))
+        return await self._line.preview(*self._prepared(request, snapshot))
+
+    def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
+        indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
+        frozen = snapshot or self.snapshot()
+        workspace = Workspace(frozen, indexes, self._pool, cache_dir=self._cache_dir, texts=self._texts)
+        return replace(request, problems=(*request.problems, *self.settings_problems)), workspace
 
     # --- folders and their indexes ---
 
@@ -118,7 +123,7 @@ class Session:
         return tuple(index.folder for index in self._folders.values())
 
     def add_folder(self, uri: str, name: str = "") -> Folder | None:
-        """Take a folder in, without starting its index. None when the address has no path; known folders stay as they are."""
+        """Take a folder in, without starting its index. None when the address has no path; a known folder stays."""
         path = uris.to_path(uri)
         if path is None:
             return None
@@ -216,11 +221,16 @@ class Session:
         self.documents.save(uri, text)
         self.files_changed((uri,))
 
-    def update_settings(self, raw: Mapping[str, Any]) -> None:
-        """Take the user's settings; what does not fit keeps its default and becomes a problem of every reply."""
-        self.settings, self.settings_problems = self._parse_settings(raw)
+    def update_settings(self, *layers: Mapping[str, Any]) -> None:
+        """Take the user's settings, weakest layer first. What does not fit becomes a problem of every reply.
+
+        An editor does not say which values a workspace brought, so without trust all of them are taken as the workspace's.
+        """
+        scope = Scope.USER if self.trusted else Scope.WORKSPACE
+        settings, problems = config.merge([Layer(scope, layer) for layer in layers], trusted=self.trusted)
+        self.settings, self.settings_problems = settings, problems
         for index in self._folders.values():
-            index.configure(self.settings)
+            index.configure(settings)
 
     def set_diagnostics(self, uri: str, diagnostics: Sequence[Diagnostic]) -> None:
         """Replace what the client's tools say about one document."""
@@ -241,17 +251,6 @@ class Session:
         while key in self._folders:
             key, number = f"{name}-{number}", number + 1
         return key
-
-
-def without_content(bundle: Bundle) -> Bundle:
-    """The bundle with every text of prompt, history and blocks empty; all decisions and counts stay."""
-    messages = tuple(replace(message, content="", tool_calls=()) for message in bundle.prompt.messages)
-    return replace(
-        bundle,
-        prompt=replace(bundle.prompt, messages=messages),
-        blocks=tuple(replace(block, text="") for block in bundle.blocks),
-        history=replace(bundle.history, messages=()),
-    )
 
 
 def _ignore_status(folder: Folder, status: IndexStatus) -> None:

@@ -1,7 +1,7 @@
 """Which document an address means. One file has many spellings as a URI; `canonical` gives each file one.
 
 RFC 3986 with what editors really send: `file:///c%3A/My%20Proj/a.py`, `file:///C:/My Proj/a.py` and
-`file:///c:/My%20Proj/a.py` are one document. Keep the client's own spelling for replies and use the canonical one as a key.
+`file:///c:/My%20Proj/a.py` are one document. Replies keep the client's own spelling; the canonical one is the key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JSON-RPC as the Language Server Protocol wants it: every request is answered exactly once, with the right code.
 
-pygls keeps the typed messages, the requests to the client and progress; what comes in is read, checked and answered here,
-because pygls leaves a request without an answer when it cannot be read and puts tracebacks into its errors.
+pygls keeps the typed messages, the requests to the client and progress. What comes in is read, checked and answered
+here, because pygls leaves a request without an answer when it cannot be read and puts tracebacks into its errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
-from haversack.lsp import protocol
+from haversack.lsp import protocol, wire
 from haversack.lsp.transport import BadFrame
 from haversack.types import HaversackError, InvalidRequest
 
@@ -186,16 +186,16 @@ class Dispatcher(LanguageServerProtocol):
 
     def _arguments(self, method: str, fields: Json) -> tuple[Any, ...]:
         raw = fields.get("params")
-        own = protocol.params_class(method)
+        own: type[Any] | None = protocol.params_class(method)
         try:
             if own is not None:
-                return protocol.read(_present(raw), own), tuple(protocol.unknown_fields(raw, own))
+                return wire.read(_present(raw), own), tuple(wire.unknown_fields(raw, own))
             kind = self.get_message_type(method)
             return (self._converter.structure(fields, kind).params if kind else raw,)
         except Failure:
             raise
         except Exception as error:  # noqa: BLE001 - cattrs raises many kinds, RecursionError among them
-            place = protocol.explain(error, "params" if own else "")
+            place = wire.explain(error, "params" if own else "")
             raise Failure(Code.INVALID_PARAMS, f"{method} does not understand its parameters: {place}.") from None
 
     # --- out ---
@@ -228,7 +228,7 @@ class Dispatcher(LanguageServerProtocol):
 
     def _plain(self, result: object) -> object:
         if type(result).__module__ == protocol.__name__:
-            return protocol.write(result)
+            return wire.write(result)
         return self._converter.unstructure(result)
 
     def _send_data(self, data: Any) -> None:
@@ -258,16 +258,14 @@ def _parse(body: bytes) -> object:
 
 def _whole_characters(value: Any) -> Any:
     """Half a character, which JSON can spell and UTF-8 cannot carry, becomes U+FFFD. Walks without recursion."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    todo: list[Any] = [value]
+    todo: list[Any] = [value] if isinstance(value, dict | list) else []
     while todo:
         box = todo.pop()
-        places = list(box.items()) if isinstance(box, dict) else list(enumerate(box)) if isinstance(box, list) else []
-        for place, inner in cast("list[tuple[Any, Any]]", places):
+        for place in list(cast("Iterable[Any]", box)) if isinstance(box, dict) else range(len(box)):
+            inner = box[place]
             if isinstance(inner, str):
                 box[place] = _SURROGATE.sub("\ufffd", inner)
-            else:
+            elif isinstance(inner, dict | list):
                 todo.append(inner)
     return value
 
@@ -299,7 +297,7 @@ def _failure(error: BaseException, method: str) -> Failure:
         return error
     if isinstance(error, HaversackError):
         code = Code.INVALID_PARAMS if isinstance(error, InvalidRequest) else Code.REQUEST_FAILED
-        data = protocol.write(protocol.ErrorData(error.code, error.remedy, error.details))
+        data = wire.write(protocol.ErrorData(error.code, error.remedy, error.details))
         return Failure(code, error.message, data)
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("%s failed with %s\n%s", method, type(error).__name__, frames)

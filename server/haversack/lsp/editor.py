@@ -44,8 +44,8 @@ class Editor:
         if not offer(self._capabilities, "workspace", "configuration"):
             return None
         params = lsp.ConfigurationParams([lsp.ConfigurationItem(section=SECTION)])
-        answer = await self._ask(self._connection.send_request_async(lsp.WORKSPACE_CONFIGURATION, params))
-        values = answer[0] if isinstance(answer, list | tuple) and answer else None
+        answer: Any = await self._ask(self._connection.send_request_async(lsp.WORKSPACE_CONFIGURATION, params))
+        values: Any = answer[0] if answer else None
         return cast("Mapping[str, Any]", values) if isinstance(values, dict) else None
 
     async def watch_settings(self) -> None:

@@ -187,7 +187,7 @@ class Handlers:
 
     def _use_settings(self, values: object) -> None:
         if isinstance(values, dict):
-            self._session.update_settings({**self._given_settings, **cast("dict[str, Any]", values)})
+            self._session.update_settings(self._given_settings, cast("dict[str, Any]", values))
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

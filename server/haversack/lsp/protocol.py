@@ -1,27 +1,20 @@
 """Haversack's own messages, as they look on the wire. `docs/protocol.md` describes the same names; a test compares the two.
 
-Attributes are written in snake case here and travel in camel case. Reading is strict (a number is never taken for text) and
-names the field that does not fit; fields that nobody knows are ignored and listed by `unknown_fields`.
+Attributes are written in snake case here and travel in camel case; `wire` reads and writes them.
 """
 
 from __future__ import annotations
 
-import math
-from collections import abc
-from collections.abc import Iterator, Mapping
-from typing import Any, NewType, TypeVar, cast, get_args, get_type_hints
+from collections.abc import Mapping
+from typing import Any, NewType
 
 import attrs
-import cattrs
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 Uint = NewType("Uint", int)
 """LSP `uinteger`: 0 to 2^31 - 1."""
 
 Share = NewType("Share", float)
 """A number from 0 to 1."""
-
-T = TypeVar("T")
 
 # LSP 3.17, "Base Types": the range of `uinteger`.
 MAX_UINT = 2**31 - 1
@@ -345,145 +338,3 @@ def params_class(method: str) -> type | None:
     if method == "initialize":
         return InitializeParams
     return REQUESTS[method][0] if method in REQUESTS else NOTIFICATIONS.get(method)
-
-
-# --- reading and writing ----------------------------------------------------------------------------------------
-
-
-def camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
-
-
-def read(raw: object, cls: type[T]) -> T:
-    """`raw` JSON as `cls`; raises what `explain` can put into words."""
-    return _converter.structure(raw, cls)
-
-
-def write(value: object) -> Any:
-    """An attrs value of this module as plain JSON data."""
-    return _converter.unstructure(value)
-
-
-def explain(error: BaseException, path: str = "params") -> str:
-    """The first field that did not fit, as `params.activeDocument.uri: expected a string`."""
-    if isinstance(error, cattrs.ClassValidationError):
-        inner, note = error.group_exceptions()[0][0]
-        return explain(inner, f"{path}.{camel(note.name)}") if error.group_exceptions()[0] else path
-    if isinstance(error, cattrs.IterableValidationError):
-        inner, note = error.group_exceptions()[0][0]
-        return explain(inner, f"{path}[{note.index}]")
-    if isinstance(error, KeyError):
-        return f"{path}: missing"
-    if isinstance(error, _Unfit):
-        return f"{path}: {error}"
-    return f"{path}: does not fit"
-
-
-def unknown_fields(raw: object, cls: object, path: str = "params") -> Iterator[str]:
-    """Paths of the fields in `raw` that `cls` does not have."""
-    for member in (cls, *get_args(cls)):
-        if isinstance(raw, dict) and isinstance(member, type) and attrs.has(member):
-            hints = get_type_hints(member)
-            known = {camel(field.name): hints[field.name] for field in attrs.fields(member)}
-            for name, value in cast("dict[str, object]", raw).items():
-                if name not in known:
-                    yield f"{path}.{name}"
-                else:
-                    yield from unknown_fields(value, known[name], f"{path}.{name}")
-            return
-    if isinstance(raw, list) and get_args(cls):
-        for place, value in enumerate(cast("list[object]", raw)):
-            yield from unknown_fields(value, get_args(cls)[0], f"{path}[{place}]")
-
-
-class _Unfit(ValueError):
-    """A value of the wrong kind, with words for it that name no content."""
-
-
-def _text(raw: object, _: object) -> str:
-    if not isinstance(raw, str):
-        raise _Unfit("expected a string")
-    return raw
-
-
-def _object(raw: object, _: object) -> object:
-    if not isinstance(raw, dict):
-        raise _Unfit("expected an object")
-    return cast("dict[str, object]", raw)
-
-
-def _truth(raw: object, _: object) -> bool:
-    if not isinstance(raw, bool):
-        raise _Unfit("expected true or false")
-    return raw
-
-
-def _integer(raw: object, _: object) -> int:
-    if not isinstance(raw, int) or isinstance(raw, bool):
-        raise _Unfit("expected an integer")
-    return raw
-
-
-def _uint(raw: object, _: object) -> Uint:
-    if not isinstance(raw, int) or isinstance(raw, bool) or not 0 <= raw <= MAX_UINT:
-        raise _Unfit(f"expected an integer from 0 to {MAX_UINT}")
-    return Uint(raw)
-
-
-def _share(raw: object, _: object) -> Share:
-    if not isinstance(raw, int | float) or isinstance(raw, bool) or not math.isfinite(raw) or not 0 <= raw <= 1:
-        raise _Unfit("expected a number from 0 to 1")
-    return Share(float(raw))
-
-
-def _text_or_integer(raw: object, _: object) -> int | str | None:
-    if raw is None or isinstance(raw, str) or (isinstance(raw, int) and not isinstance(raw, bool)):
-        return raw
-    raise _Unfit("expected a string or an integer")
-
-
-def _make_converter() -> cattrs.Converter:
-    converter = cattrs.Converter()
-
-    def names(cls: type) -> dict[str, Any]:
-        return {field.name: override(rename=camel(field.name)) for field in attrs.fields(cls)}
-
-    def structure(cls: type) -> Any:
-        fields = make_dict_structure_fn(cls, converter, **names(cls))
-
-        def from_object(raw: object, _: object) -> object:
-            if not isinstance(raw, dict):
-                raise _Unfit("expected an object")
-            return fields(cast("dict[str, Any]", raw), cls)
-
-        return from_object
-
-    def sequence(kind: Any) -> Any:
-        item = get_args(kind)[0]
-        each = list[item]
-
-        def from_array(raw: object, _: object) -> object:
-            if not isinstance(raw, list):
-                raise _Unfit("expected an array")
-            return tuple(inner(cast("list[object]", raw), each))
-
-        inner = converter.get_structure_hook(each)
-        return from_array
-
-    converter.register_structure_hook_factory(attrs.has, structure)
-    converter.register_unstructure_hook_factory(
-        attrs.has, lambda cls: make_dict_unstructure_fn(cls, converter, **names(cls))
-    )
-    converter.register_structure_hook_factory(lambda kind: getattr(kind, "__origin__", None) is tuple, sequence)
-    converter.register_structure_hook_func(lambda kind: getattr(kind, "__origin__", None) is abc.Mapping, _object)
-    converter.register_structure_hook(str, _text)
-    converter.register_structure_hook(bool, _truth)
-    converter.register_structure_hook(int, _integer)
-    converter.register_structure_hook_func(lambda kind: kind is Uint, _uint)
-    converter.register_structure_hook_func(lambda kind: kind is Share, _share)
-    converter.register_structure_hook_func(lambda kind: kind == int | str | None, _text_or_integer)
-    return converter
-
-
-_converter = _make_converter()

@@ -226,7 +226,7 @@ class StdioWriter:
 
 
 def take_stdio() -> tuple[int, int]:
-    """Descriptors for the protocol alone. Afterwards whatever prints goes to stderr, and children get no stdin of ours."""
+    """Descriptors for the protocol alone. From then on prints go to stderr, and children get no stdin of ours."""
     stdin, stdout = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
