@@ -135,7 +135,7 @@ def _with_digest(messages: Sequence[Message], folded: frozenset[int]) -> tuple[M
 
 def _digest(messages: Sequence[Message]) -> str:
     """Counts and first words; an earlier digest among the messages gives its own, so digests do not pile up."""
-    counts = dict.fromkeys(("user", "assistant", "tool"), 0)
+    counts: dict[str, int] = {"user": 0, "assistant": 0, "tool": 0, "system": 0}
     lines: list[str] = []
     for message in messages:
         earlier = _DIGEST.match(message.content)

@@ -1,4 +1,4 @@
-"""Lines of files as sets, the blocks they make, and what those cost: the arithmetic under `pack`.
+"""Candidates as line sets, the blocks they make, and what those cost: the arithmetic under `pack`.
 
 Spans are whole lines `(start, end)`, from 0, end exclusive; a normal set of spans is sorted and neither overlaps nor
 touches. The unit of cost is the finished block, heading and fence included, so a sum of costs is never a guess.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from haversack.templates.chat import GAP_LINE, Counter, render_block
-from haversack.types import Block, Candidate, Detail, FileText, Form, Kind, Scored
+from haversack.types import Block, Candidate, Detail, FileText, Form, Kind, Reason, Scored
 
 Spans = tuple[tuple[int, int], ...]
 FileKey = tuple[str, str]  # folder, path
@@ -117,6 +117,81 @@ def _best_of(choices: Sequence[Choice], spans: Spans, full: bool) -> Choice:
 
 def touches(spans: Spans, others: Spans) -> bool:
     return any(start < end and a < end and start < b for start, end in spans for a, b in others)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A candidate on its way. `place` is its rank, best 0; `forms` are richest first, one at least.
+
+    `reason` says why it is not served, or not whole; `closed` that nothing can change that.
+    """
+
+    place: int
+    scored: Scored
+    forms: tuple[Form, ...]
+    relevance: float
+    n_characters: int
+    chosen: Form | None = None
+    reason: Reason | None = None
+    refused: tuple[Reason, ...] = ()
+    closed: bool = False
+    spent: int = 0
+    note: str = ""
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.scored.marked.candidate
+
+    @property
+    def kind(self) -> Kind:
+        return self.candidate.kind
+
+    @property
+    def required(self) -> bool:
+        return self.scored.marked.required
+
+    @property
+    def file(self) -> FileText | None:
+        return self.candidate.file
+
+    @property
+    def key(self) -> FileKey | None:
+        file = self.candidate.file
+        return None if file is None else (file.folder, file.path)
+
+    @property
+    def name(self) -> str:
+        return self.candidate.title if self.file is None else self.file.path
+
+    def choice(self, form: Form) -> Choice:
+        return Choice(self.place, self.scored, form)
+
+
+def entries_of(scored: Sequence[Scored]) -> list[Entry]:
+    """Entries in the order of `scored`, with places that do not depend on that order."""
+    ranked = sorted(range(len(scored)), key=lambda index: _rank(scored[index]))
+    places = {index: place for place, index in enumerate(ranked)}
+    return [_entry(item, places[index]) for index, item in enumerate(scored)]
+
+
+def _rank(item: Scored) -> tuple[object, ...]:
+    candidate = item.marked.candidate
+    path = "" if candidate.file is None else f"{candidate.file.folder}/{candidate.file.path}"
+    spans = tuple(form.spans for form in candidate.forms)
+    return (item.tier, -item.score, candidate.id, path, spans, candidate.title, candidate.text)
+
+
+def _entry(item: Scored, place: int) -> Entry:
+    candidate = item.marked.candidate
+    relevance = sum(value for name, value in item.parts if name != "tier")
+    if candidate.file is None:
+        return Entry(place, item, (Form(Detail.FULL, ()),), relevance, len(candidate.text))
+    lines = candidate.file.lines
+    forms = tuple(
+        Form(form.detail, merged((max(0, start), min(end, len(lines))) for start, end in form.spans))
+        for form in candidate.forms or (Form(Detail.FULL, ((0, len(lines)),)),)
+    )
+    return Entry(place, item, forms, relevance, sum(len(line) for a, b in forms[0].spans for line in lines[a:b]))
 
 
 @dataclass(slots=True)

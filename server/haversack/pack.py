@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from haversack.fitting import Measure
-from haversack.shelf import Entry, Shelf, entries_of
+from haversack.fitting import Entry, Measure, entries_of
+from haversack.shelf import Shelf
 from haversack.templates.chat import Counter
 from haversack.types import Intent, Kind, OverBudget, Packed, Plan, Reason, Scored
 
@@ -15,6 +15,8 @@ CODE_KINDS = frozenset({Kind.SYMBOL, Kind.CODE, Kind.OUTLINE, Kind.SUPPLIED})
 
 def _default_shares() -> Mapping[Kind, float]:
     return {
+        # Code has no limit of its own: it is what questions are about.
+        **dict.fromkeys(CODE_KINDS, 1.0),
         # The open file, when nobody asked for it by name, may not crowd out what search found.
         Kind.FILE: 0.5,
         Kind.SELECTION: 0.5,
@@ -35,7 +37,8 @@ def _default_shares() -> Mapping[Kind, float]:
 class PackConfig:
     """Every constant of packing. Shares are of the room: the budget less what required items take."""
 
-    # What each kind that is not code may take before the others had their turn; what is unused is lent on.
+    # What each kind that is not code may take before the others had their turn; what is unused is lent on. A kind
+    # that is not named is not wanted at all, unless it is required.
     shares: Mapping[Kind, float] = field(default_factory=_default_shares)
     # The kind a question is about may take this much: the diff in a review, the overview in a broad question.
     lead_share: float = 0.6
@@ -76,7 +79,7 @@ def pack(
     so restricted candidates stay out.
     """
     shelf = Shelf(entries_of(scored), Measure(counter, _has_many_folders(scored)), budget)
-    shelf.refuse(remote)
+    shelf.refuse(remote, frozenset(config.shares))
     _pack_required(shelf)
     room = budget - shelf.used
     late = _late_needs(shelf, plan, room, config)
@@ -174,7 +177,7 @@ def _share(kind: Kind, plan: Plan, config: PackConfig) -> float:
     asked_for = (kind is Kind.DIFF and plan.intent is Intent.REVIEW) or (
         kind in (Kind.ARCHITECTURE, Kind.OVERVIEW) and plan.broad
     )
-    return config.lead_share if asked_for else config.shares.get(kind, 1.0)
+    return max(config.lead_share if asked_for else 0.0, config.shares[kind])
 
 
 def _has_many_folders(scored: Sequence[Scored]) -> bool:

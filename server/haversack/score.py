@@ -65,7 +65,8 @@ def _score_one(item: Marked, plan: Plan, near: Near, tiers: tuple[frozenset[str]
 
 
 def _is_rule(candidate: Candidate) -> bool:
-    return candidate.kind is Kind.MEMORY and "rule" in candidate.flags
+    """A memory that its user keeps as a rule; the store's category is the name of its score part."""
+    return candidate.kind is Kind.MEMORY and any(name == "rule" for name, _ in candidate.parts)
 
 
 def _source_parts(candidate: Candidate) -> Parts:

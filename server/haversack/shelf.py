@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from haversack.fitting import (
     Choice,
+    Entry,
     FileKey,
     Measure,
     Piece,
@@ -20,7 +21,6 @@ from haversack.fitting import (
 )
 from haversack.types import (
     Block,
-    Candidate,
     Decision,
     Detail,
     FileText,
@@ -28,7 +28,6 @@ from haversack.types import (
     Kind,
     Outcome,
     Reason,
-    Scored,
 )
 
 # A text cut to fit is tried at the length that its average line suggests, then shorter by this factor each time.
@@ -36,81 +35,6 @@ CUT_STEP = 0.85
 
 # No tokenizer in use packs code tighter than this many characters a token, so longer text cannot fit: no need to count.
 MAX_CHARACTERS_PER_TOKEN = 12
-
-
-@dataclass(slots=True)
-class Entry:
-    """A candidate on its way. `place` is its rank, best 0; `forms` are richest first, one at least.
-
-    `reason` says why it is not served, or not whole; `closed` that nothing can change that.
-    """
-
-    place: int
-    scored: Scored
-    forms: tuple[Form, ...]
-    relevance: float
-    n_characters: int
-    chosen: Form | None = None
-    reason: Reason | None = None
-    refused: tuple[Reason, ...] = ()
-    closed: bool = False
-    spent: int = 0
-    note: str = ""
-
-    @property
-    def candidate(self) -> Candidate:
-        return self.scored.marked.candidate
-
-    @property
-    def kind(self) -> Kind:
-        return self.candidate.kind
-
-    @property
-    def required(self) -> bool:
-        return self.scored.marked.required
-
-    @property
-    def file(self) -> FileText | None:
-        return self.candidate.file
-
-    @property
-    def key(self) -> FileKey | None:
-        file = self.candidate.file
-        return None if file is None else (file.folder, file.path)
-
-    @property
-    def name(self) -> str:
-        return self.candidate.title if self.file is None else self.file.path
-
-    def choice(self, form: Form) -> Choice:
-        return Choice(self.place, self.scored, form)
-
-
-def entries_of(scored: Sequence[Scored]) -> list[Entry]:
-    """Entries in the order of `scored`, with places that do not depend on that order."""
-    ranked = sorted(range(len(scored)), key=lambda index: _rank(scored[index]))
-    places = {index: place for place, index in enumerate(ranked)}
-    return [_entry(item, places[index]) for index, item in enumerate(scored)]
-
-
-def _rank(item: Scored) -> tuple[object, ...]:
-    candidate = item.marked.candidate
-    path = "" if candidate.file is None else f"{candidate.file.folder}/{candidate.file.path}"
-    spans = tuple(form.spans for form in candidate.forms)
-    return (item.tier, -item.score, candidate.id, path, spans, candidate.title, candidate.text)
-
-
-def _entry(item: Scored, place: int) -> Entry:
-    candidate = item.marked.candidate
-    relevance = sum(value for name, value in item.parts if name != "tier")
-    if candidate.file is None:
-        return Entry(place, item, (Form(Detail.FULL, ()),), relevance, len(candidate.text))
-    lines = candidate.file.lines
-    forms = tuple(
-        Form(form.detail, merged((max(0, start), min(end, len(lines))) for start, end in form.spans))
-        for form in candidate.forms or (Form(Detail.FULL, ((0, len(lines)),)),)
-    )
-    return Entry(place, item, forms, relevance, sum(len(line) for a, b in forms[0].spans for line in lines[a:b]))
 
 
 @dataclass(slots=True)
@@ -131,13 +55,15 @@ class Shelf:
             if not (entry.closed or entry.required or entry.chosen is entry.forms[0]):
                 yield entry
 
-    def refuse(self, remote: bool) -> None:
-        """Takes out what the marks forbid."""
+    def refuse(self, remote: bool, kinds: frozenset[Kind]) -> None:
+        """Closes what the marks forbid, and kinds that are not wanted."""
         for entry in self.entries:
             entry.refused = entry.scored.marked.refused
             if remote and entry.scored.marked.restricted:
                 entry.refused = (*entry.refused, Reason.RESTRICTED)
-            entry.closed = bool(entry.refused)
+            if not entry.required and entry.kind not in kinds:
+                entry.reason, entry.note = Reason.SHARE_CAP, "not part of this recipe"
+            entry.closed = bool(entry.refused or entry.reason)
 
     def put(self, entry: Entry, form: Form) -> None:
         cost = self.marginal(entry, form)
@@ -279,10 +205,9 @@ class Shelf:
         candidate = entry.candidate
         if entry.refused:
             return Decision(candidate.id, Outcome.EXCLUDED, None, entry.refused, before, 0)
-        if entry.reason is Reason.DUPLICATE and entry.chosen is None:
-            return Decision(candidate.id, Outcome.EXCLUDED, None, (Reason.DUPLICATE,), before, 0, entry.note)
         if entry.chosen is None and not self._is_covered(entry):
-            return Decision(candidate.id, Outcome.EXCLUDED, None, (entry.reason or Reason.OVER_BUDGET,), before, 0)
+            reasons = (entry.reason or Reason.OVER_BUDGET,)
+            return Decision(candidate.id, Outcome.EXCLUDED, None, reasons, before, 0, entry.note)
         if entry.chosen is None or (entry.chosen is not entry.forms[0] and self._is_covered(entry)):
             detail = entry.forms[0].detail
             return Decision(candidate.id, Outcome.INCLUDED, detail, (Reason.COVERED,), before, entry.spent)

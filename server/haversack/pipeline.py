@@ -1,0 +1,144 @@
+"""The whole line on one screen: from a question to a prompt that fits, with its manifest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from haversack.assemble import Costs, assemble, fixed_cost
+from haversack.classify import classify
+from haversack.compact import compact
+from haversack.gather import Gathered, gather
+from haversack.manifest import Circumstances, record, version_hash
+from haversack.mark import mark
+from haversack.pack import PackConfig, pack
+from haversack.policy.privacy import Privacy
+from haversack.recipes import lookup
+from haversack.route import context_budget, route
+from haversack.score import Near, score
+from haversack.tokens import TokenCounter, counter
+from haversack.types import Bundle, HaversackError, Plan, Request, Route, Snapshot, Timing, TokenUse
+from haversack.uris import canonical
+from haversack.workspace import Workspace
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# The part of the room that a conversation may take before it is compacted: the question is about the project, so at
+# least half stays for that.
+HISTORY_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a request needs besides its workspace. `clock` gives seconds and serves the manifest's timings alone."""
+
+    gather: Callable[[Plan, Workspace], Awaitable[Gathered]] = gather
+    counter: Callable[[str], TokenCounter] = counter
+    pack_config: PackConfig = field(default_factory=PackConfig)
+    clock: Callable[[], float] = time.perf_counter
+
+
+async def run(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:
+    """Answers one request. Raises HaversackError, which says what the user can do about it."""
+    watch = _Stopwatch(services.clock)
+    lookup(request.recipe)  # an unknown recipe is refused before any work is done
+    plan = await workspace.run(watch.timed, "classify", classify, request, workspace.snapshot, workspace.seen)
+    gathered = await services.gather(plan, workspace) if plan.sources else Gathered((), (), ())
+    return await workspace.run(_decide, plan, gathered, workspace.snapshot, services, watch)
+
+
+def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Services, watch: _Stopwatch) -> Bundle:
+    """Everything after gathering: a function of its arguments, but for the times in the manifest."""
+    request, settings = plan.request, snapshot.settings
+    privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders))
+    marked = watch.timed("mark", mark, gathered.candidates, plan, privacy)
+    way = watch.timed("route", route, request, marked, settings)
+    count = services.counter(way.model.tokenizer)
+    scored = watch.timed("score", score, marked, plan, _near(request, snapshot))
+    fixed = fixed_cost(plan, settings, count)
+    share = _history_share(way, fixed + request.tools_tokens)
+    history = watch.timed("compact", compact, request.history, share, count)
+    budget = context_budget(way, request, system=fixed, question=0, history=history.tokens_after)
+    config = replace(services.pack_config, shares=lookup(request.recipe).shares)
+    packing = partial(pack, config=config, remote=not way.model.local)
+    packed = watch.timed("pack", packing, scored, plan, budget, count)
+    prompt, costs = watch.timed("assemble", assemble, packed, history, plan, settings, count)
+    problems = (*request.problems, *privacy.problems, *gathered.problems)
+    use = _token_use(way, costs, request, budget, count)
+    circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index)
+    manifest = record(scored, packed, plan, circumstances)
+    return Bundle("completed", prompt, packed.blocks, way, manifest, history, version_hash(prompt, way), problems)
+
+
+async def preview(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:
+    """The decisions of `run` with every text left out."""
+    bundle = await run(request, workspace, services)
+    messages = tuple(replace(message, content="", tool_calls=()) for message in bundle.prompt.messages)
+    return replace(
+        bundle,
+        prompt=replace(bundle.prompt, messages=messages),
+        blocks=tuple(replace(block, text="") for block in bundle.blocks),
+        history=replace(bundle.history, messages=()),
+    )
+
+
+def _history_share(way: Route, fixed: int) -> int:
+    """Tokens for the conversation. Raises `context_window_exceeded` when the question alone leaves none."""
+    room = way.window - way.reply_reserve - fixed
+    if room < 0:
+        raise HaversackError(
+            "context_window_exceeded",
+            f"The question, the system text and the tools take {fixed:,} tokens, {-room:,} more than the window of "
+            f"{way.window:,} has beside the reply.",
+            "Shorten the question or the system prompt, or choose a model with a larger window.",
+            needed=fixed,
+            budget=way.window - way.reply_reserve,
+        )
+    return int(room * HISTORY_SHARE)
+
+
+def _near(request: Request, snapshot: Snapshot) -> Near:
+    """The active file and those lately touched, as `folder/path`."""
+    names = {
+        canonical(uri): f"{document.folder}/{document.path}"
+        for uri, document in snapshot.documents.items()
+        if document.folder is not None and document.path is not None
+    }
+    active = names.get(canonical(request.active.uri), "") if request.active else ""
+    recent = (names.get(canonical(uri)) for uri in snapshot.recent)
+    return Near(active, tuple(dict.fromkeys(name for name in recent if name)))
+
+
+def _token_use(way: Route, costs: Costs, request: Request, budget: int, count: TokenCounter) -> TokenUse:
+    return TokenUse(
+        window=way.window,
+        window_source=way.window_source,
+        reply_reserve=way.reply_reserve,
+        system=costs.system,
+        tools=request.tools_tokens,
+        history=costs.history,
+        question=costs.question,
+        context=costs.context,
+        context_budget=budget,
+        total=costs.total + request.tools_tokens,
+        counted="exact" if count.exact else "estimated",
+        counter=count.name,
+    )
+
+
+@dataclass(slots=True)
+class _Stopwatch:
+    """Runs stages and notes how long each took."""
+
+    clock: Callable[[], float]
+    timings: list[Timing] = field(default_factory=list[Timing])
+
+    def timed(self, name: str, stage: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        start = self.clock()
+        result = stage(*args, **kwargs)
+        self.timings.append(Timing(name, "ok", round(1_000 * (self.clock() - start), 3)))
+        return result
