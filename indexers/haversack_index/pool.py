@@ -1,0 +1,237 @@
+"""Parse processes: files are prepared side by side, and one that hangs costs its process, not the pass."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, cast
+
+import apsw
+
+from haversack_index.prepare import EmbedFailure, Prepared, Task, prepare_file, prepare_files
+from haversack_index.store import known_vectors, open_reading
+from haversack_index.types import Embedder
+from haversack_index.walk import WalkRules
+
+# A file of the largest size that is indexed parses in about 0.2 s; one that takes this long hangs in its grammar.
+FILE_SECONDS = 5.0
+# Embedding one batch may take this long; beyond it the process is stuck too.
+EMBED_SECONDS = 120.0
+# Starting a process reads grammars and the token table; on a busy machine that takes seconds.
+START_SECONDS = 60.0
+# Enough files that messages cost nothing, few enough that the last batches end together.
+BATCH_FILES = 16
+BATCH_BYTES = 200_000
+
+TIMED_OUT = "parse time"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSpec:
+    """An embedder by name, so that each process can make its own: `module:function` and its keyword arguments."""
+
+    factory: str = "haversack_index.embed:load_embedder"
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def load(self) -> Embedder:
+        """Whatever the factory raises, this raises."""
+        module, _, name = self.factory.partition(":")
+        return cast("Embedder", getattr(importlib.import_module(module), name)(**self.arguments))
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    batch: list[Task] = field(default_factory=list[Task])
+    at: int = -1  # the file of the batch being worked on; the batch's length while embedding
+    since: float = field(default_factory=time.monotonic)
+
+    def limit(self, file_seconds: float) -> float:
+        if self.at < 0:
+            return START_SECONDS
+        return file_seconds if self.at < len(self.batch) else EMBED_SECONDS
+
+
+class ParsePool:
+    """Processes that prepare files. Used from one thread; `close` when done."""
+
+    def __init__(
+        self,
+        folder: Path,
+        rules: WalkRules,
+        database: Path,
+        embedder: EmbedderSpec | None = None,
+        n_processes: int = 0,
+        file_seconds: float = FILE_SECONDS,
+    ) -> None:
+        self._arguments = (folder, rules, database, embedder)
+        self._folder, self._rules = folder, rules
+        # One core is left to the editor.
+        self._n_processes = n_processes or max(1, (os.cpu_count() or 2) - 1)
+        self._file_seconds = file_seconds
+        self._workers: list[_Worker] = []
+
+    def prepare(self, tasks: Sequence[Task]) -> Iterator[Prepared]:
+        """Each task's result, in the order they are done."""
+        queue = deque(_batches(tasks))
+        while queue or any(worker.batch for worker in self._workers):
+            while queue and len(self._workers) < self._n_processes and all(w.batch for w in self._workers):
+                self._workers.append(self._start())
+            for worker in self._workers:
+                if queue and not worker.batch:
+                    self._give(worker, queue.popleft())
+            yield from self._collect(queue)
+
+    def shrink(self) -> None:
+        """Keep one process for the next saved file, let the others and their memory go."""
+        for worker in self._workers[1:]:
+            _end(worker)
+        del self._workers[1:]
+
+    def close(self) -> None:
+        for worker in self._workers:
+            _end(worker)
+        self._workers.clear()
+
+    def _start(self) -> _Worker:
+        context = multiprocessing.get_context("spawn")  # a forked copy of a process with threads can deadlock
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _give(self, worker: _Worker, batch: list[Task]) -> None:
+        worker.batch, worker.at, worker.since = batch, -1, time.monotonic()
+        with suppress(OSError):  # a dead process shows when its answer is awaited
+            worker.connection.send(batch)
+
+    def _collect(self, queue: deque[list[Task]]) -> Iterator[Prepared]:
+        busy = [worker for worker in self._workers if worker.batch]
+        now = time.monotonic()
+        patience = min(worker.since + worker.limit(self._file_seconds) - now for worker in busy)
+        ready = wait([worker.connection for worker in busy], max(patience, 0.0))
+        for worker in busy:
+            if worker.connection in ready:
+                try:
+                    message = worker.connection.recv()
+                except (EOFError, OSError):
+                    yield from self._replace(worker, queue, "the parser ended its process")
+                    continue
+                worker.since = time.monotonic()
+                if isinstance(message, int):
+                    worker.at = message
+                    continue
+                worker.batch = []
+                yield from cast("list[Prepared]", message)
+            elif time.monotonic() - worker.since >= worker.limit(self._file_seconds):
+                yield from self._replace(worker, queue, TIMED_OUT)
+
+    def _replace(self, worker: _Worker, queue: deque[list[Task]], note: str) -> Iterator[Prepared]:
+        """End a process that hangs or died; its file is cut by lines, the rest of its batch goes to others."""
+        _end(worker)
+        self._workers.remove(worker)
+        at = worker.at
+        if 0 <= at < len(worker.batch):
+            guilty = worker.batch.pop(at)
+            yield prepare_file(self._folder, self._rules, guilty, lines_only=note)[0]
+            if worker.batch:
+                queue.appendleft(worker.batch)
+            return
+        # It died before the first file or while embedding: no file is to blame, so they are done without vectors here.
+        failure = EmbedFailure("The embedding model ended its process or took too long; vectors are off.", True)
+        for task in worker.batch:
+            prepared, _ = prepare_file(self._folder, self._rules, task, lines_only=note if at < 0 else "")
+            yield Prepared(
+                prepared.path, prepared.rows, prepared.unchanged, prepared.skip, prepared.detail, failure=failure
+            )
+
+
+def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    batch: list[Task] = []
+    size = 0
+    for task in tasks:
+        if batch and (len(batch) >= BATCH_FILES or size + task.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(task)
+        size += task.size
+    if batch:
+        yield batch
+
+
+def _end(worker: _Worker) -> None:
+    worker.connection.close()
+    worker.process.kill()
+    worker.process.join(timeout=5)
+
+
+def _serve(connection: Connection, folder: Path, rules: WalkRules, database: Path, spec: EmbedderSpec | None) -> None:
+    """A parse process: batches of tasks in; before each file its number, at the end all results out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    sys.stdout = sys.stderr
+    die_with_parent()
+    embedder, failure = _load(spec)
+    known = _Known(database)
+    while True:
+        try:
+            batch = cast("list[Task]", connection.recv())
+            results = prepare_files(folder, rules, batch, embedder, known, connection.send)
+            if failure is not None:
+                results = [_failed(one, failure) for one in results]
+            connection.send(results)
+        except (EOFError, OSError):
+            return
+
+
+def _failed(one: Prepared, failure: EmbedFailure) -> Prepared:
+    return Prepared(one.path, one.rows, one.unchanged, one.skip, one.detail, one.size, one.mtime_ns, "", failure)
+
+
+def _load(spec: EmbedderSpec | None) -> tuple[Embedder | None, EmbedFailure | None]:
+    if spec is None:
+        return None, None
+    try:
+        return spec.load(), None
+    except Exception as error:  # noqa: BLE001 - any code; without vectors the text index is still made
+        return None, EmbedFailure(str(error), True)
+
+
+class _Known:
+    """Looks vector keys up in the store, so that text that came back with a branch is not embedded again."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._connection: apsw.Connection | None = None
+
+    def __call__(self, keys: Sequence[bytes]) -> set[bytes]:
+        try:
+            if self._connection is None:
+                self._connection, _ = open_reading(self._database)
+            return known_vectors(self._connection, keys)
+        except apsw.Error:
+            self._connection = None
+            return set()
+
+
+def die_with_parent() -> None:
+    """On Linux, have the kernel end this process with its parent, even inside a grammar that never returns."""
+    if sys.platform != "linux":
+        return
+    import ctypes  # noqa: PLC0415 - only where it is used
+
+    with suppress(OSError, AttributeError):
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
