@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from io import BytesIO
@@ -128,8 +129,10 @@ class StaticEmbedder:
         numbers = self._words.numbers(TOKEN.findall(text[:HEAD_CHARACTERS]))[:HEAD_WORDS]
         if not numbers:
             return
-        distinct, counts = np.unique(np.array(numbers, np.intp), return_counts=True)
-        pooled = (1 + np.log(counts)).astype(np.float32) @ self._words.vectors[distinct]
+        # In the order of the text, not of the cache: sums of floats then do not depend on what was read before.
+        counts = Counter(numbers)
+        weights = 1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))
+        pooled: Array = weights @ self._words.vectors[np.fromiter(counts, np.intp, len(counts))]
         length = float(np.sqrt(pooled @ pooled))
         if length > 0:
             np.divide(pooled, length, out=out)
