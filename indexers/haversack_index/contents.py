@@ -29,11 +29,15 @@ _MINIFIED_MIN_BYTES = 5_000
 # Prose may have one paragraph per line, data tables long rows: only code and styles are called minified.
 _MINIFIABLE = (".js", ".mjs", ".cjs", ".css", ".html", ".htm", ".svg", ".json", ".xml", ".jsx", ".ts")
 
-# A run of base64 this long (a key is 3 kB at most, an icon more) holds nothing that search or a model can use,
-# and it drops the file when such runs make up most of it.
-_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_=-]{512}(?:[A-Za-z0-9+/_=-]|\r?\n(?=[A-Za-z0-9+/_=-]{40}))*+")
-_BASE64_WRAPPED = re.compile(rb"(?:[A-Za-z0-9+/]{60,76}\r?\n){12,}+")
-_BASE64_SHARE = 0.5
+# Encoded bytes hold nothing that search or a model can use. Long runs are unmistakable (no identifier has 512
+# letters); encoders that wrap use 60 to 76 columns. A file is dropped when such text makes up most of it, so that an
+# icon in a module does not cost the module.
+_ENCODED_RUN = 512
+_ENCODED_LINE = 60
+_ENCODED_SHARE = 0.5
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_BLANK_OTHERS = bytes(byte if byte in _LETTERS else ord(" ") for byte in range(256))
+_DIGIT = re.compile(rb"[0-9]")
 
 
 class CannotRead(Exception):
@@ -87,7 +91,7 @@ def content_skip(path: str, data: bytes) -> SkipReason | None:
         average = len(data) / (data.count(b"\n") + 1)
         if average > _MINIFIED_AVERAGE and path.lower().endswith(_MINIFIABLE):
             return SkipReason.MINIFIED
-        if _base64_bytes(data) > len(data) * _BASE64_SHARE:
+        if _encoded_bytes(data) > len(data) * _ENCODED_SHARE:
             return SkipReason.BINARY
     return None
 
@@ -99,9 +103,21 @@ def _says_generated(data: bytes) -> bool:
     return False
 
 
-def _base64_bytes(data: bytes) -> int:
-    runs = sum(len(match[0]) for match in _BASE64_RUN.finditer(data))
-    return max(runs, sum(len(match[0]) for match in _BASE64_WRAPPED.finditer(data)))
+def _encoded_bytes(data: bytes) -> int:
+    """How many bytes look like base64: long runs anywhere, and lines that are nothing else."""
+    total = 0
+    for line in data.split(b"\n"):
+        if len(line) < _ENCODED_LINE:
+            continue
+        words = line.translate(_BLANK_OTHERS).split()
+        if len(words) == 1 and len(words[0]) >= _ENCODED_LINE:
+            word = words[0]
+            # Paths and constants are of one case, or without digits.
+            if word.upper() != word != word.lower() and _DIGIT.search(line):
+                total += len(word)
+        elif len(line) >= _ENCODED_RUN:
+            total += sum(len(word) for word in words if len(word) >= _ENCODED_RUN)
+    return total
 
 
 def _open_below(root: str, parts: list[str]) -> int:

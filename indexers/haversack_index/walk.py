@@ -15,10 +15,10 @@ from pathlib import Path
 
 from haversack_index import names
 from haversack_index.contents import CannotRead, content_skip, read_file
-from haversack_index.ignore import Rules, rules_for
+from haversack_index.ignore import GIT_FILE, TOOL_FILE, Rules, rules_for
 from haversack_index.types import SkipReason
 
-__all__ = ["CannotRead", "Found", "Skipped", "WalkRules", "check", "content_skip", "read_file", "walk"]
+__all__ = ["CannotRead", "Checker", "Found", "Skipped", "WalkRules", "check", "content_skip", "read_file", "walk"]
 
 # Linux refuses longer ones; other systems refuse earlier, when opening.
 MAX_NAME_BYTES = 255
@@ -131,40 +131,71 @@ def _list(top: str, folder: _Folder, rules: WalkRules) -> list[Found | Skipped |
 
 
 def check(root: Path, path: str, rules: WalkRules) -> Found | Skipped:
-    """The verdict of `walk` on one path, relative to `root`; under a skipped folder it is the folder's.
+    """The verdict of `walk` on one path; see `Checker.check`. For many paths at once keep a `Checker`."""
+    return Checker(root, rules).check(path)
 
-    A path that is not inside the folder by its own words (absolute, `..`, empty parts) is `BAD_NAME`, one that does
-    not exist `GONE`.
-    """
-    top = os.path.realpath(root)
-    above, key = rules_for(Path(top))
-    folder = _Folder("", key, above.entering(key), None)
-    parts = path.removesuffix("/").split("/")
-    if any(part in ("", ".", "..") or "\0" in part for part in parts) or (os.sep != "/" and os.sep in path):
-        return Skipped(_printable(path), SkipReason.BAD_NAME, "not a path inside the folder")
-    for i, name in enumerate(parts):
-        absolute = os.path.join(top, folder.path + name)
-        is_last = i == len(parts) - 1
+
+class Checker:
+    """Verdicts on single paths. Rules of folders are read once: make a new one after rule files may have changed."""
+
+    def __init__(self, root: Path, rules: WalkRules) -> None:
+        self._top = os.path.realpath(root)
+        self._rules = rules
+        above, key = rules_for(Path(self._top))
+        self._folders: dict[str, _Folder | Skipped] = {"": _Folder("", key, above.entering(key), None)}
+
+    def check(self, path: str) -> Found | Skipped:
+        """The verdict of `walk` on `path`, relative to the root; under a skipped folder it is the folder's.
+
+        A folder that the walk enters is `Found` with a trailing slash. A path that by its own words is not inside the
+        root (absolute, `..`, empty parts) is `BAD_NAME`, one that does not exist `GONE`.
+        """
+        path = path.removesuffix("/")
+        parts = path.split("/")
+        if any(part in ("", ".", "..") or "\0" in part for part in parts) or (os.sep != "/" and os.sep in path):
+            return Skipped(_printable(path), SkipReason.BAD_NAME, "not a path inside the folder")
+        above, slash, name = path.rpartition("/")
+        folder = self._enter(above + slash)
+        if isinstance(folder, Skipped):
+            return Skipped(_printable(path), folder.reason, folder.rule)
+        verdict, inner = self._look(folder, name)
+        if inner is None:
+            return verdict
+        return inner.inherited or verdict
+
+    def _enter(self, path: str) -> _Folder | Skipped:
+        """The folder `path` ("" or ending in `/`) with its rules, or why what lies under it is skipped."""
+        known = self._folders.get(path)
+        if known is not None:
+            return known
+        above, slash, name = path.removesuffix("/").rpartition("/")
+        folder = self._enter(above + slash)
+        if isinstance(folder, _Folder):
+            verdict, inner = self._look(folder, name)
+            if inner is not None:
+                folder = _Folder(inner.path, inner.key, inner.rules.entering(inner.key), inner.inherited)
+            else:
+                # A file where a folder was asked for: nothing is under it.
+                folder = verdict if isinstance(verdict, Skipped) else Skipped(path, SkipReason.GONE)
+        self._folders[path] = folder
+        return folder
+
+    def _look(self, folder: _Folder, name: str) -> tuple[Found | Skipped, _Folder | None]:
+        shown = folder.path + name
         if (bad := _bad_name(folder.path, name)) is not None:
-            return Skipped(_printable(path), SkipReason.BAD_NAME, bad)
+            return Skipped(_printable(shown), SkipReason.BAD_NAME, bad), None
+        absolute = os.path.join(self._top, shown)
         try:
             status = os.lstat(absolute)
         except (FileNotFoundError, NotADirectoryError):
-            return Skipped(path, SkipReason.GONE)
+            return Skipped(shown, SkipReason.GONE), None
         except OSError as error:
-            return Skipped(path, SkipReason.UNREADABLE, error.strerror or "")
-        facts = _Entry(name, status.st_mode, _Inner(os.path.join(top, folder.path)), _Inner(absolute))
-        verdict, next_folder = _decide(folder, facts, rules)
-        if next_folder is None:
-            if verdict is not None:
-                return verdict if is_last else Skipped(path, verdict.reason, verdict.rule)
-            return _sized(path, status, rules) if is_last else Skipped(path, SkipReason.GONE)
-        if is_last:
-            return next_folder.inherited or Found(next_folder.path, 0, status.st_mtime_ns)
-        folder = _Folder(
-            next_folder.path, next_folder.key, next_folder.rules.entering(next_folder.key), next_folder.inherited
-        )
-    raise AssertionError("a path has at least one part")
+            return Skipped(shown, SkipReason.UNREADABLE, error.strerror or ""), None
+        facts = _Entry(name, status.st_mode, _Inner(os.path.join(self._top, folder.path)), _Inner(absolute))
+        verdict, inner = _decide(folder, facts, self._rules)
+        if inner is not None:
+            return Found(inner.path, 0, status.st_mtime_ns), inner
+        return verdict or _sized(shown, status, self._rules), None
 
 
 def _decide(folder: _Folder, entry: _Entry, rules: WalkRules) -> tuple[_Verdict, _Folder | None]:
@@ -175,7 +206,9 @@ def _decide(folder: _Folder, entry: _Entry, rules: WalkRules) -> tuple[_Verdict,
     if (bad := _bad_name(folder.path, name)) is not None:
         return Skipped(_printable(shown), SkipReason.BAD_NAME, bad), None
     if stat.S_ISLNK(entry.mode):
-        return Skipped(shown, SkipReason.SYMLINK), None
+        # Git refuses rule files that are links too: they would let a tree be judged by a file from elsewhere.
+        note = "rule file is a link: not read" if name in (GIT_FILE, TOOL_FILE) else ""
+        return Skipped(shown, SkipReason.SYMLINK, note), None
     if name.lower() == names.NEVER:
         return Skipped(shown, SkipReason.VENDORED, f"folder name {name}"), None
     if not is_directory and not rules.allow_secret_names and names.is_secret(name):

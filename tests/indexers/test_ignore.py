@@ -434,14 +434,14 @@ def test_hostile_patterns_are_fast(name: str) -> None:
         b"ab/" * 1300 + b"a",
     ]
     compile_glob.cache_clear()
-    started = time.perf_counter()
+    started = time.process_time()
     rules = parse_rules(HOSTILE[name] + b"\n", ".gitignore")
-    parsed = time.perf_counter() - started
+    parsed = time.process_time() - started
     slowest = 0.0
     for path in paths:
-        started = time.perf_counter()
+        started = time.process_time()
         rules.match(path, False)
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.process_time() - started)
     assert parsed < 0.05
     assert slowest < 0.05
 
