@@ -206,7 +206,7 @@ class OpenDocument:
 
 
 def code_point_index(line: str, column: int, encoding: Encoding) -> int:
-    """Where column `column` of `line`, in `encoding` units, is in the string: never past the line's end or in a character."""
+    """Index into `line` of a column in `encoding` units, never past the line's end or inside a character."""
     end = _content_length(line)
     if encoding is Encoding.UTF_32 or line.isascii():
         return min(column, end)

@@ -1,4 +1,8 @@
-"""One workspace folder's index while a session is open: a reader for questions and a worker process for changes."""
+"""One workspace folder's index while a session is open: a reader for questions and a worker process for changes.
+
+A question never waits for the worker: until the index is there, and while it is being built, the reader answers from
+what it has.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import Any, Protocol
 
 from haversack.types import Folder, Settings
 from haversack.workspace import Index
+from haversack_index.client import WorkerEvent
 from haversack_index.types import IndexState, IndexStatus
 
 log = logging.getLogger("haversack.indexing")
@@ -21,6 +26,8 @@ DEBOUNCE = 0.2
 LONGEST_WAIT = 2.0
 # More changed paths than this are a new state of the tree: one full pass is cheaper than asking for each.
 MAX_PATHS = 5_000
+# Problems of one pass that a status shows; the first ones tell what is wrong.
+MAX_PROBLEMS = 10
 
 
 class Reader(Index, Protocol):
@@ -30,7 +37,7 @@ class Reader(Index, Protocol):
 
 
 class Worker(Protocol):
-    """What a session needs of a worker process. All are quick: the work itself shows in the status."""
+    """What a session needs of a worker process. All return early: the work itself is told in events."""
 
     async def start(self) -> None: ...
     async def update(self, paths: Sequence[str] | None) -> None: ...
@@ -40,27 +47,23 @@ class Worker(Protocol):
 
 
 class Indexing(Protocol):
-    """How to open a folder's index. Tests bring their own."""
+    """How to open a folder's index. `haversack.local_index` is the real one; tests bring their own."""
 
     def open_reader(self, folder: Folder, settings: Settings) -> Reader: ...
-    def make_worker(self, folder: Folder, settings: Settings, on_status: Callable[[IndexStatus], None]) -> Worker: ...
-    async def watch(self, folder: Folder, on_change: Callable[[Sequence[str] | None], None]) -> None: ...
+    def make_worker(self, folder: Folder, settings: Settings, on_event: Callable[[WorkerEvent], None]) -> Worker: ...
+    async def watch(self, folder: Folder, on_change: Callable[[Iterable[str] | None], None]) -> None: ...
 
 
-Run = Callable[..., Awaitable[Reader]]
+Run = Callable[..., Awaitable[Any]]
+"""Runs a blocking function with its arguments on a thread."""
+
+OnStatus = Callable[[Folder, IndexStatus], None]
 
 
 class FolderIndex:
     """The index of one folder. Everything here runs on the event loop; nothing here waits for the disk on it."""
 
-    def __init__(
-        self,
-        folder: Folder,
-        indexing: Indexing,
-        settings: Settings,
-        run: Run,
-        on_status: Callable[[Folder, IndexStatus], None],
-    ) -> None:
+    def __init__(self, folder: Folder, indexing: Indexing, settings: Settings, run: Run, on_status: OnStatus) -> None:
         self.folder = folder
         self.reader: Reader | None = None
         self.status = IndexStatus(folder.root, IndexState.SCANNING, 0, 0, 0, 0, 0, 0, 0)
@@ -70,12 +73,14 @@ class FolderIndex:
         self._on_status = on_status
         self._worker: Worker | None = None
         self._settled = asyncio.Event()
+        self._problems: list[str] = []
+        self._retired: list[Reader] = []
         self._pending: set[str] | None = set()  # None: everything
         self._first_pending = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._sending: set[asyncio.Task[None]] = set()
+        self._later_tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Open the index and bring it up to date, in the background."""
@@ -95,96 +100,144 @@ class FolderIndex:
             self._pending.update(paths)
             if len(self._pending) > MAX_PATHS:
                 self._pending = None
-        now = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
         if self._timer is None:
-            self._first_pending = now
+            self._first_pending = loop.time()
         else:
             self._timer.cancel()
-        wait = min(DEBOUNCE, max(0.0, self._first_pending + LONGEST_WAIT - now))
-        self._timer = asyncio.get_running_loop().call_later(wait, self._flush)
+        wait = min(DEBOUNCE, max(0.0, self._first_pending + LONGEST_WAIT - loop.time()))
+        self._timer = loop.call_later(wait, self._flush)
 
     def configure(self, settings: Settings) -> None:
         """Take new settings; a running worker hears of them, one that starts later starts with them."""
         old, self._settings = self._settings, settings
         if self._worker is not None and old != settings:
-            self._later(self._worker.configure(settings))
+            self._later(self._reconfigure())
 
     async def rebuild(self) -> None:
-        """Forget the index and build it again."""
-        self.start()
-        self._settled.clear()
+        """Forget the index and build it again; returns when the work has been handed over."""
         await self._started()
+        self._settled.clear()
         if self._worker is not None:
             await self._worker.rebuild()
+            self._tell(replace(self.status, state=IndexState.SCANNING, done=0, total=0))
 
     async def wait_settled(self) -> IndexStatus:
         """The status once the index is up to date, or known to stay incomplete."""
-        self.start()
         await self._started()
         await self._settled.wait()
         return self.status
 
     async def stop(self) -> None:
+        """End the worker and the watcher; the reader is closed."""
         if self._timer is not None:
             self._timer.cancel()
-        tasks = [task for task in (self._starting, self._watching, *self._sending) if task is not None]
+        tasks = [task for task in (self._starting, self._watching, *self._later_tasks) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._worker is not None:
             await self._worker.stop()
-        if self.reader is not None:
-            self.reader.close()
-            self.reader = None
+        for reader in (self.reader, *self._retired):
+            if reader is not None:
+                reader.close()
+        self.reader = None
         self._settled.set()
 
     async def _started(self) -> None:
+        self.start()
         if self._starting is not None:
             await asyncio.shield(self._starting)
 
     async def _start(self) -> None:
         try:
             self.reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
-            self._worker = self._indexing.make_worker(self.folder, self._settings, self._on_worker)
-            await self._worker.start()
-            await self._worker.update(None)
+            await self._refresh(final=False)
+            worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
+            await worker.start()
+            self._worker = worker
         except Exception as error:  # noqa: BLE001 - a folder without an index is still served, by the lower tiers
-            self._fail("the index could not be opened", error)
+            self._fail("The index could not be opened", error)
 
     async def _watch(self) -> None:
         try:
             await self._indexing.watch(self.folder, self.changed)
         except Exception as error:  # noqa: BLE001 - without a watcher saves still reach the index
-            self._fail("file watching stopped", error)
+            self._fail("Files are no longer watched", error)
+
+    async def _reconfigure(self) -> None:
+        try:
+            reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
+            if self.reader is not None:
+                self._retired.append(self.reader)  # questions under way still read from it
+            self.reader = reader
+            if self._worker is not None:
+                await self._worker.configure(self._settings)
+        except Exception as error:  # noqa: BLE001 - the old reader goes on
+            self._fail("New settings could not be used", error)
 
     def _flush(self) -> None:
         paths = None if self._pending is None else sorted(self._pending)
         self._pending = set()
         self._timer = None
-        self._settled.clear()
         self._later(self._send(paths))
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
-
     async def _send(self, paths: Sequence[str] | None) -> None:
-        self.start()
         await self._started()
         try:
             if self._worker is not None:
+                self._settled.clear()
                 await self._worker.update(paths)
         except Exception as error:  # noqa: BLE001 - the next change tries again
-            self._fail("the index could not be updated", error)
+            self._fail("The index could not be updated", error)
 
-    def _on_worker(self, status: IndexStatus) -> None:
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._later_tasks.add(task)
+        task.add_done_callback(self._later_tasks.discard)
+
+    def _on_event(self, event: WorkerEvent) -> None:
+        match event.kind:
+            case "scanning":
+                self._problems = []
+                self._tell(replace(self.status, state=IndexState.SCANNING, done=0, total=0))
+            case "progress":
+                self._tell(replace(self.status, state=IndexState.INDEXING, done=event.done, total=event.total))
+            case "skipped":
+                self._tell(replace(self.status, skipped=dict(event.counts)))
+            case "generation":
+                self._tell(replace(self.status, generation=event.generation))
+            case "problem":
+                if event.message not in self._problems and len(self._problems) < MAX_PROBLEMS:
+                    self._problems.append(event.message)
+                self._tell(replace(self.status, problems=tuple(self._problems)))
+            case "ready":
+                self._later(self._refresh(final=True))
+            case "stopped":
+                self._tell(replace(self.status, state=IndexState.DEGRADED))
+                self._settled.set()
+            case _:
+                log.info("%s: the indexer tells of %r", self.folder.key, event.kind)
+
+    async def _refresh(self, *, final: bool) -> None:
+        """Take counts from the index itself; `final` at the end of a pass, when its state holds as well."""
+        if self.reader is None:
+            return
+        status: IndexStatus = await self._run(self.reader.status)
+        problems = tuple(dict.fromkeys((*status.problems, *self._problems)))[:MAX_PROBLEMS]
+        if not final:
+            self._tell(replace(status, state=self.status.state, problems=()))
+            return
+        state = IndexState.DEGRADED if problems else IndexState.READY
+        self._tell(replace(status, state=state, problems=problems))
+        self._settled.set()
+
+    def _tell(self, status: IndexStatus) -> None:
         self.status = status
-        if status.state in (IndexState.READY, IndexState.DEGRADED):
-            self._settled.set()
         self._on_status(self.folder, status)
 
     def _fail(self, what: str, error: Exception) -> None:
         log.warning("%s: %s (%s)", self.folder.key, what, type(error).__name__)
-        problems = (*self.status.problems, f"{what} ({type(error).__name__})")
-        self._on_worker(replace(self.status, state=IndexState.DEGRADED, problems=problems))
+        self._problems.append(f"{what} ({type(error).__name__}).")
+        self._tell(replace(self.status, state=IndexState.DEGRADED, problems=tuple(self._problems)))
+        self._settled.set()

@@ -7,6 +7,7 @@ and the command line use the same class. Its methods run on the event loop, and 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -16,10 +17,15 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+import apsw
+import platformdirs
+
 from haversack import config, pipeline, uris
 from haversack.config import Layer, Scope
 from haversack.documents import Documents, Encoding
-from haversack.indexing import FolderIndex, Indexing
+from haversack.indexing import FolderIndex, Indexing, OnStatus
+from haversack.local_index import LocalIndexing
+from haversack.memory import MemoryStore
 from haversack.types import (
     Bundle,
     Diagnostic,
@@ -36,14 +42,22 @@ from haversack_index.types import IndexStatus
 # Threads that read files and query indexes for requests: more would only fight for the interpreter lock.
 READING_THREADS = 4
 
-OnStatus = Callable[[Folder, IndexStatus], None]
-
 
 class Line(Protocol):
     """What answers questions: the module `haversack.pipeline`, or a test's own."""
 
     def run(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
     def preview(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
+
+
+def open_session(cache_dir: Path | None = None) -> Session:
+    """A session on the real index, line and memories. `cache_dir` is the platform's by default."""
+    cache = cache_dir or platformdirs.user_cache_path("haversack")
+    memory = None
+    # A home folder that cannot be written costs the memories, not the session.
+    with contextlib.suppress(OSError, apsw.Error):
+        memory = MemoryStore(platformdirs.user_data_path("haversack") / "memories.db")
+    return Session(indexing=LocalIndexing(cache), memory=memory, cache_dir=cache)
 
 
 class Session:
@@ -54,6 +68,7 @@ class Session:
         *,
         indexing: Indexing,
         line: Line = pipeline,
+        memory: MemoryStore | None = None,
         cache_dir: Path | None = None,
         on_status: OnStatus | None = None,
         clock: Callable[[], float] = time.time,
@@ -65,6 +80,7 @@ class Session:
         self.on_status: OnStatus = on_status or _ignore_status
         self._line = line
         self._indexing = indexing
+        self._memory = memory
         self._cache_dir = cache_dir
         self._clock = clock
         self._folders: dict[str, FolderIndex] = {}
@@ -113,7 +129,9 @@ class Session:
     def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
         frozen = snapshot or self.snapshot()
-        workspace = Workspace(frozen, indexes, self._pool, cache_dir=self._cache_dir, texts=self._texts)
+        workspace = Workspace(
+            frozen, indexes, self._pool, memory=self._memory, cache_dir=self._cache_dir, texts=self._texts
+        )
         return replace(request, problems=(*request.problems, *self.settings_problems)), workspace
 
     # --- folders and their indexes ---
@@ -224,7 +242,7 @@ class Session:
     def update_settings(self, *layers: Mapping[str, Any]) -> None:
         """Take the user's settings, weakest layer first. What does not fit becomes a problem of every reply.
 
-        An editor does not say which values a workspace brought, so without trust all of them are taken as the workspace's.
+        An editor does not say which values a workspace brought: without trust, all count as the workspace's.
         """
         scope = Scope.USER if self.trusted else Scope.WORKSPACE
         settings, problems = config.merge([Layer(scope, layer) for layer in layers], trusted=self.trusted)

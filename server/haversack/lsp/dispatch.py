@@ -256,18 +256,20 @@ def _parse(body: bytes) -> object:
     return _whole_characters(message) if _ESCAPED_SURROGATE.search(body) else message
 
 
-def _whole_characters(value: Any) -> Any:
+def _whole_characters(message: object) -> object:
     """Half a character, which JSON can spell and UTF-8 cannot carry, becomes U+FFFD. Walks without recursion."""
-    todo: list[Any] = [value] if isinstance(value, dict | list) else []
+    todo: list[Any] = [[message]]
+    whole = todo[0]
     while todo:
         box = todo.pop()
-        for place in list(cast("Iterable[Any]", box)) if isinstance(box, dict) else range(len(box)):
+        kind = type(box)
+        for place in list(box) if kind is dict else range(len(box)):
             inner = box[place]
             if isinstance(inner, str):
                 box[place] = _SURROGATE.sub("\ufffd", inner)
             elif isinstance(inner, dict | list):
                 todo.append(inner)
-    return value
+    return whole[0]
 
 
 def _refuse_constant(name: str) -> object:
@@ -292,7 +294,7 @@ def _present(raw: object) -> object:
 
 
 def _failure(error: BaseException, method: str) -> Failure:
-    """Any exception as an answer. Nothing of an unexpected one reaches the client, and the log gets no values either."""
+    """Any exception as an answer. Of an unexpected one the client gets the type, the log where; neither gets values."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, HaversackError):

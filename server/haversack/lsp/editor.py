@@ -1,4 +1,4 @@
-"""What the server asks of the editor: settings, file watching, and progress bars. Only what the editor offers is used."""
+"""What the server asks of the editor: settings, file watching and progress bars, where the editor offers them."""
 
 from __future__ import annotations
 

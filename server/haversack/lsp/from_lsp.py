@@ -87,7 +87,7 @@ def folders(params: protocol.InitializeParams) -> tuple[tuple[str, str], ...]:
 
 
 def options(given: object) -> tuple[bool, dict[str, Any]]:
-    """`trusted` and `settings` of the initialization options. A workspace is trusted unless the client says otherwise."""
+    """`trusted` and `settings` of the initialization options. A workspace is trusted unless the client denies it."""
     if not isinstance(given, dict):
         return True, {}
     fields = cast("dict[str, Any]", given)

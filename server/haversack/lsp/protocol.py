@@ -1,4 +1,4 @@
-"""Haversack's own messages, as they look on the wire. `docs/protocol.md` describes the same names; a test compares the two.
+"""Haversack's own messages, as they look on the wire. `docs/protocol.md` describes the same; a test compares the two.
 
 Attributes are written in snake case here and travel in camel case; `wire` reads and writes them.
 """

@@ -1,4 +1,4 @@
-"""Starts the language server on stdio or a TCP port, and ends it: after `exit`, at the end of input, with its parent."""
+"""Starts the language server on stdio or a TCP port, and ends it: on `exit`, at the end of input, with its parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from haversack.lsp.dispatch import Dispatcher
 from haversack.lsp.handlers import Handlers
 from haversack.lsp.processes import is_alive
 from haversack.lsp.transport import READ_SIZE, FrameParser, Inbox, StdioReader, StdioWriter, take_stdio
-from haversack.session import Session
+from haversack.session import Session, open_session
 from haversack.types import HaversackError
 
 log = logging.getLogger("haversack.lsp")
@@ -99,7 +99,7 @@ class Connection:
 
     async def _follow(self, process: int) -> None:
         while is_alive(process):
-            await asyncio.sleep(PARENT_INTERVAL)
+            await asyncio.sleep(PARENT_INTERVAL)  # noqa: ASYNC110 - nobody tells us of the end of a process not ours
         log.warning("ending: the process that started this server is gone")
         self._end(1)
 
@@ -165,10 +165,3 @@ def _is_loopback(host: str) -> bool:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
-
-
-def open_session() -> Session:
-    """A session on the real index and the real line."""
-    from haversack.lsp.standin import stand_in_session
-
-    return stand_in_session()

@@ -1,0 +1,94 @@
+"""The real index of a folder: a database in the cache folder, and a worker process that fills it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from haversack.outbound import transport
+from haversack.types import Folder, Settings
+from haversack_index.client import WorkerClient, WorkerEvent
+from haversack_index.embed import load_embedder
+from haversack_index.pool import EmbedderSpec
+from haversack_index.reader import IndexReader
+from haversack_index.types import Embedder
+from haversack_index.walk import WalkRules
+
+log = logging.getLogger("haversack.indexing")
+
+
+class LocalIndexing:
+    """Opens indexes below `cache_dir`. Folders with the same embedder share it."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self._cache_dir = cache_dir
+        self._embedders: dict[tuple[str, str, str], Embedder] = {}
+
+    def open_reader(self, folder: Folder, settings: Settings) -> IndexReader:
+        """Blocks while an embedder is loaded. Without one, words are searched and the worker tells why."""
+        return IndexReader(Path(folder.root), self._cache_dir, self._embedder(settings), walk_rules(settings))
+
+    def make_worker(self, folder: Folder, settings: Settings, on_event: Callable[[WorkerEvent], None]) -> LocalWorker:
+        rules, embedder = walk_rules(settings), embedder_spec(settings)
+        return LocalWorker(WorkerClient(Path(folder.root), self._cache_dir, on_event, rules=rules, embedder=embedder))
+
+    async def watch(self, folder: Folder, on_change: Callable[[Iterable[str] | None], None]) -> None:
+        """Follow the disk until cancelled."""
+        raise NotImplementedError
+
+    def _embedder(self, settings: Settings) -> Embedder | None:
+        key = (settings.embedder, settings.embedder_endpoint, settings.embedder_model)
+        if key not in self._embedders:
+            try:
+                self._embedders[key] = embedder_spec(settings).load()
+            except Exception as error:  # noqa: BLE001 - a service or a package of the user's; the worker reports it
+                log.warning("embedder %s is not available (%s)", settings.embedder, type(error).__name__)
+                return None
+        return self._embedders[key]
+
+
+class LocalWorker:
+    """A worker process that takes the product's settings."""
+
+    def __init__(self, client: WorkerClient) -> None:
+        self._client = client
+
+    async def start(self) -> None:
+        """Start the process; it begins with a pass over the folder."""
+        await self._client.start()
+
+    async def update(self, paths: Sequence[str] | None) -> None:
+        await self._client.update(paths)
+
+    async def rebuild(self) -> None:
+        await self._client.rebuild()
+
+    async def configure(self, settings: Settings) -> None:
+        await self._client.configure(walk_rules(settings), embedder_spec(settings))
+
+    async def stop(self) -> None:
+        await self._client.stop()
+
+
+def walk_rules(settings: Settings) -> WalkRules:
+    return WalkRules(include_hidden=settings.include_hidden, max_file_size=settings.max_file_size)
+
+
+def embedder_spec(settings: Settings) -> EmbedderSpec:
+    """How every process makes the embedder of these settings; services are reached through `haversack.outbound`."""
+    arguments: dict[str, Any] = {"kind": settings.embedder}
+    if settings.embedder_endpoint:
+        arguments["endpoint"] = settings.embedder_endpoint
+    if settings.embedder_model:
+        arguments["model"] = settings.embedder_model
+    if settings.embedder in ("ollama", "openai"):
+        return EmbedderSpec(f"{__name__}:load_service_embedder", arguments)
+    return EmbedderSpec(arguments=arguments)
+
+
+def load_service_embedder(kind: str, endpoint: str = "", model: str = "") -> Embedder:
+    """An embedder behind an address: the only one it may reach. Raises like `haversack_index.embed.load_embedder`."""
+    post = transport(Settings(embedder_endpoint=endpoint))
+    return load_embedder(kind, endpoint=endpoint, model=model, post=post)
