@@ -49,21 +49,15 @@ async def gather(
         for source, _ in plan.sources
     ]
     try:
-        results = await asyncio.gather(
-            *(
-                _kept(task, source, deadline, start)
-                for task, (source, deadline) in zip(tasks, plan.sources, strict=True)
-            )
-        )
+        pairs = zip(tasks, plan.sources, strict=True)
+        results = await asyncio.gather(*(_kept(task, source, deadline, start) for task, (source, deadline) in pairs))
     finally:
         for task in tasks:
             task.cancel()
     # Sources must not overwrite each other in the manifest: the first candidate of an id stands.
-    candidates = {candidate.id: candidate for result in reversed(results) for candidate in reversed(result[0])}
+    first = {each.id: each for result in reversed(results) for each in reversed(result[0])}
     return Gathered(
-        candidates=tuple(
-            candidate for result in results for candidate in result[0] if _is_first(candidate, candidates)
-        ),
+        candidates=tuple(each for result in results for each in result[0] if first[each.id] is each),
         problems=tuple(problem for result in results for problem in result[1]),
         timings=tuple(result[2] for result in results),
         index={
@@ -122,7 +116,3 @@ async def _with_extra_terms(plan: Plan, extra_terms: ExtraTerms) -> tuple[Plan, 
         return plan, (Problem(Source.HYBRID.value, "extra_terms_failed", message),)
     terms = tuple(dict.fromkeys((*plan.terms, *extra[:MOST_EXTRA_TERMS])))
     return replace(plan, terms=terms), ()
-
-
-def _is_first(candidate: Candidate, first: Mapping[str, Candidate]) -> bool:
-    return first[candidate.id] is candidate

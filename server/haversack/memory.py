@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
-from rank_bm25 import BM25Plus
+from rank_bm25 import BM25Plus  # pyright: ignore[reportMissingTypeStubs]
 
 from haversack.types import HaversackError, InvalidRequest
 from haversack_index.lexical import question_words, words
@@ -58,7 +58,7 @@ class MemoryStore:
     def __init__(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         self._lock = Lock()
-        self._connection = apsw.Connection(str(file))
+        self._connection: Any = apsw.Connection(str(file))
         self._connection.set_busy_timeout(_BUSY_MILLISECONDS)
         self._connection.pragma("journal_mode", "WAL")
         with self._lock:
@@ -131,7 +131,7 @@ class MemoryStore:
         """The user's notes and those of the given projects, oldest first, ties by id."""
         wanted = ",".join("?" * len(projects))
         with self._lock:
-            rows = self._connection.execute(
+            rows: list[Sequence[object]] = self._connection.execute(
                 f"SELECT * FROM memory WHERE scope = 'user' OR project IN ({wanted}) ORDER BY created, id",
                 tuple(projects),
             ).fetchall()
@@ -169,7 +169,9 @@ class MemoryStore:
 
     def _get(self, memory_id: str) -> Memory:
         with self._lock:
-            row = self._connection.execute("SELECT * FROM memory WHERE id = ?", (memory_id,)).fetchone()
+            row: Sequence[object] | None = self._connection.execute(
+                "SELECT * FROM memory WHERE id = ?", (memory_id,)
+            ).fetchone()
         if row is None:
             raise _not_found(memory_id)
         return _memory(row)
@@ -177,7 +179,7 @@ class MemoryStore:
     def _write(self, sql: str, values: tuple[str | float, ...]) -> int:
         with self._lock:
             self._connection.execute(sql, values)
-            return self._connection.changes()
+            return int(self._connection.changes())
 
 
 def rank(query: str, memories: Sequence[Memory]) -> tuple[tuple[Memory, float], ...]:
@@ -186,7 +188,7 @@ def rank(query: str, memories: Sequence[Memory]) -> tuple[tuple[Memory, float], 
     texts = [words(f"{memory.title} {' '.join(memory.keywords)} {memory.content}") or [""] for memory in memories]
     if not asked or not texts:
         return ()
-    model = BM25Plus(texts)
+    model: Any = BM25Plus(texts)
     # BM25+ gives every text a fixed sum per query word, in it or not; taken off, 0 means "no word in common".
     fixed = sum(model.idf.get(word, 0.0) * model.delta for word in asked)
     scores = [float(score) - fixed for score in model.get_scores(asked)]
@@ -226,7 +228,7 @@ def _row(memory: Memory) -> tuple[str | float, ...]:
     )
 
 
-def _memory(row: Sequence[apsw.SQLiteValue]) -> Memory:
+def _memory(row: Sequence[object]) -> Memory:
     text = [str(value) for value in row]
     keywords = tuple(word for word in text[4].split("|") if word)
     return Memory(

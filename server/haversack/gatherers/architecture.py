@@ -142,7 +142,7 @@ def _hubs(paths: Iterable[str], index: Index) -> list[tuple[str, int]]:
 def _targets(importer: str, name: str, ends: Mapping[str, list[str]]) -> list[str]:
     """Files that an import names: a relative path or dotted name, else the files whose path ends like it, if few."""
     module = name.strip("\"'<>; ")
-    if module.startswith("./") or module.startswith("../"):
+    if module.startswith(("./", "../")):
         stem = posixpath.normpath(posixpath.join(posixpath.dirname(importer), module))
         return ends.get(stem, []) or ends.get(re.sub(r"\.\w+$", "", stem), [])
     dots = len(module) - len(module.lstrip("."))

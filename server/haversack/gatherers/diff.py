@@ -75,7 +75,7 @@ def _matched(paths: list[str], pieces: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for piece in pieces:
         head = piece.split("\n", 1)[0]
-        path = next((path for path in paths if head.endswith(f" b/{path}") or head.endswith(f' "b/{path}"')), None)
+        path = next((path for path in paths if head.endswith((f" b/{path}", f' "b/{path}"'))), None)
         if path is not None:
             found[path] = piece
     return found

@@ -218,7 +218,7 @@ def _folder(place: Place, plan: Plan, workspace: Workspace, found: _Found) -> It
     if len(paths) > FOLDER_FILES:
         found.problem(
             "folder_capped",
-            f"{place.path or place.folder}/ holds {len(paths)} files; the {FOLDER_FILES} closest to the question were taken.",
+            f"{place.path or place.folder}/ holds {len(paths)} files; {FOLDER_FILES} close to the question were taken.",
             "Name a folder further down, or single files.",
         )
     if not paths:
