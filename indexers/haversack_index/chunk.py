@@ -13,7 +13,7 @@ from tree_sitter import Tree
 
 from haversack_index import sections
 from haversack_index.cut import GROUP_CHARS, PART_CHARS, TINY_CHARS, Lines, Piece, cut_by_tree, line_blocks
-from haversack_index.languages import canonical_name, grammar_of, language_of
+from haversack_index.languages import canonical_name, grammar_of, language_of, settle
 from haversack_index.parse import SIZE_LIMIT, ParseFailure, parse_tree
 from haversack_index.symbols import extract, to_symbols
 from haversack_index.text import split_lines
@@ -32,6 +32,7 @@ def parse_file(path: str, text: str, language: str | None = None) -> ParsedFile:
     """
     lines = split_lines(text)
     language = canonical_name(language) if language else language_of(path, lines[0] if lines else "")
+    language = settle(language, path, text)
     grammar = grammar_of(language)
     if not grammar or not lines:
         return _by_heads(path, lines, language)

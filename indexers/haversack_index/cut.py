@@ -24,6 +24,9 @@ TINY_CHARS = 300
 # ... up to this much, which is what one hit may cost a reader.
 GROUP_CHARS = 1_200
 
+# Less than two full lines is a scrap.
+_SCRAP_CHARS = 150
+
 # Line blocks: a screenful.
 _BLOCK_LINES = 40
 
@@ -33,7 +36,10 @@ _LOOK_DEPTH = 60
 # Definitions nest this deep in no code that a person wrote; deeper ones are cut by statements.
 _NEST_DEPTH = 40
 
-_WORD = re.compile(r"\w")
+# Lines that only end something: brackets, `end`, `fi`, `#endif`.
+_CLOSER = re.compile(r"\W*(?:end(?:if|region)\b.*|(?:end|fi|done|esac)\b\W*)?", re.DOTALL)
+
+_COMMENTS = ("#", "//", "/*", "--", "*", "{-", ";")
 
 
 class Lines:
@@ -58,8 +64,12 @@ class Lines:
     def is_blank(self, start: int, end: int) -> bool:
         return not any(line.strip() for line in self._lines[start:end])
 
-    def has_words(self, start: int, end: int) -> bool:
-        return any(_WORD.search(line) for line in self._lines[start:end])
+    def only_close(self, start: int, end: int) -> bool:
+        return all(_CLOSER.fullmatch(line) for line in self._lines[start:end])
+
+    def opens_with_comment(self, start: int, end: int) -> bool:
+        first = next((line for line in self._lines[start:end] if line.strip()), "")
+        return first.lstrip().startswith(_COMMENTS)
 
 
 @dataclass(slots=True)
@@ -73,6 +83,8 @@ class Piece:
     signature_end: int
     mergeable: bool = False
     group_heading: tuple[str, ...] = ()
+    is_definition: bool = False  # whole, or part of a large one that was cut
+    is_head: bool = False  # the first part of a definition that was cut
 
 
 @dataclass(slots=True)
@@ -130,7 +142,9 @@ class _Cutter:
         limit = PART_CHARS if node.children else _WHOLE_CHARS
         if n_chars <= limit and node.end - node.start <= _WHOLE_LINES:
             is_tiny = n_chars < TINY_CHARS
-            piece = Piece(node.start, node.end, ChunkKind.DEFINITION, node.path, node.signature_end, is_tiny, heading)
+            piece = Piece(
+                node.start, node.end, ChunkKind.DEFINITION, node.path, node.signature_end, is_tiny, heading, True
+            )
             self.pieces.append(piece)
             return
         first = len(self.pieces)
@@ -141,6 +155,7 @@ class _Cutter:
             if piece.heading == node.path and piece.group_heading == node.path:
                 piece.kind = ChunkKind.DEFINITION
                 if index == first:
+                    piece.is_head = piece.is_definition = True
                     piece.signature_end = min(max(node.signature_end, piece.start), piece.end)
                     # The head of a class is its face: it stays by itself.
                     piece.mergeable = False
@@ -149,7 +164,7 @@ class _Cutter:
         """Lines between definitions: imports, fields, statements."""
         if start >= end or self._lines.is_blank(start, end):
             return
-        if self.pieces and not self._lines.has_words(start, end):
+        if self.pieces and self._lines.only_close(start, end):
             # Closing brackets belong to what they close.
             last = self.pieces[-1]
             if last.signature_end == last.end:
@@ -239,19 +254,39 @@ def _nest(definitions: Sequence[Definition], n_lines: int) -> list[_Node]:
 
 
 def _merge(pieces: list[Piece], lines: Lines) -> list[Piece]:
-    """Join runs of small neighbours that stand under the same heading."""
+    """Join runs of small neighbours that stand under the same heading, and give what is left to a neighbour."""
     merged: list[Piece] = []
     for piece in pieces:
         last = merged[-1] if merged else None
-        if (
-            last is not None
-            and last.mergeable
-            and piece.mergeable
-            and last.group_heading == piece.group_heading
-            and lines.n_chars(last.start, piece.end) <= GROUP_CHARS
-        ):
+        if last is None or lines.n_chars(last.start, piece.end) > GROUP_CHARS:
+            merged.append(piece)
+        elif last.mergeable and piece.mergeable and last.group_heading == piece.group_heading:
             last.kind, last.heading = ChunkKind.GROUP, last.group_heading
             last.end = last.signature_end = piece.end
+        elif last.is_head and piece.group_heading == last.heading and lines.n_chars(last.start, last.end) < TINY_CHARS:
+            # `class Name:` alone says little; with its constructor it is the face of the class.
+            last.end = piece.end
         else:
             merged.append(piece)
-    return merged
+    return _attach(merged, lines)
+
+
+def _attach(pieces: list[Piece], lines: Lines) -> list[Piece]:
+    """A line or two left between large neighbours joins one: a comment goes to what follows, code to what precedes."""
+    attached: list[Piece] = []
+    carried: int | None = None
+    for index, piece in enumerate(pieces):
+        start = piece.start if carried is None else carried
+        carried = None
+        is_scrap = not piece.is_definition and lines.n_chars(piece.start, piece.end) < _SCRAP_CHARS
+        following = pieces[index + 1] if index + 1 < len(pieces) else None
+        stays_near = following is not None and following.group_heading == piece.group_heading
+        if is_scrap and stays_near and (not attached or lines.opens_with_comment(piece.start, piece.end)):
+            carried = start
+            continue
+        if is_scrap and attached and piece.group_heading in {attached[-1].group_heading, attached[-1].heading}:
+            attached[-1].end = piece.end
+            continue
+        piece.start = start
+        attached.append(piece)
+    return attached

@@ -147,6 +147,19 @@ def language_of(path: str, first_line: str = "") -> str:
     return "text"
 
 
+def settle(language: str, path: str, text: str) -> str:
+    """A header file serves two languages; its text tells which."""
+    if language == "c" and path.lower().endswith(".h") and _CPP_WORDS.search(text):
+        return "cpp"
+    return language
+
+
+_CPP_WORDS = re.compile(
+    r"^\s*(?:class\s+\w+[^;]*$|namespace\s+[\w:]*\s*\{?\s*$|template\s*<|using\s+\w+\s*=|(?:public|private|protected)\s*:)|\bstd::",
+    re.MULTILINE,
+)
+
+
 def canonical_name(language: str) -> str:
     """Our name for a language id that an editor sends; "text" when it is unknown."""
     name = _EDITOR_IDS.get(language.lower(), language.lower())

@@ -41,7 +41,7 @@ _CLASS_LIKE = frozenset(
 )
 
 # Definitions that stand on their own as chunks; the others are lines in their neighbourhood.
-CHUNKED = _CLASS_LIKE | _FUNCTION_LIKE | {SymbolKind.NAMESPACE, SymbolKind.MODULE}
+CHUNKED = _CLASS_LIKE | _FUNCTION_LIKE | {SymbolKind.NAMESPACE, SymbolKind.MODULE, SymbolKind.HEADING}
 
 # Values, which are nobody's business outside when they stand inside a function.
 _VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.FIELD, SymbolKind.CONSTANT})

@@ -45,6 +45,9 @@
   (generator_function body: (_) @body)
 ]) @def.method
 (export_statement "default" value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @def.default
+(call_expression function: (identifier) @_suite
+  arguments: (arguments . (string . (string_fragment) @name) [(arrow_function body: (_) @body) (function_expression body: (_) @body)])
+  (#any-of? @_suite "describe" "it" "test" "suite" "context")) @def.heading
 
 (call_expression function: [(identifier) @ref (member_expression property: (_) @ref)])
 (new_expression constructor: [(identifier) @ref (member_expression property: (_) @ref)])
@@ -55,11 +58,11 @@
 (export_specifier name: (identifier) @ref)
 (decorator [(identifier) @ref (member_expression property: (_) @ref)])
 
-(import_statement source: (string (string_fragment) @import))
-(export_statement source: (string (string_fragment) @import))
-(call_expression function: (import) arguments: (arguments . (string (string_fragment) @import)))
-(call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @import))
+(import_statement source: (string . (string_fragment) @import))
+(export_statement source: (string . (string_fragment) @import))
+(call_expression function: (import) arguments: (arguments . (string . (string_fragment) @import)))
+(call_expression function: (identifier) @_require arguments: (arguments . (string . (string_fragment) @import))
   (#eq? @_require "require"))
-(import_statement (import_require_clause (identifier) (string (string_fragment) @import)))
+(import_statement (import_require_clause (identifier) (string . (string_fragment) @import)))
 (jsx_opening_element name: (identifier) @ref)
 (jsx_self_closing_element name: (identifier) @ref)
