@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from math import ceil
+from string import punctuation
 from typing import Any, Protocol, cast
+
+from haversack.token_estimate import by_characters
 
 # A text longer than this is counted anew each time: it would crowd the cache, and it is rarely asked for twice.
 CACHED_TEXT_LIMIT = 8_192
@@ -35,7 +38,7 @@ class TokenCounter(Protocol):
 def counter(family: str) -> TokenCounter:
     """The best counter installed for a tokenizer family of `policy/models.toml`; never fails. Thread-safe."""
     with _loading:
-        return _counter(family)
+        return load_counter(family)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +64,18 @@ class _Estimate:
 
     `digits`: the family spends one token on each digit where o200k takes three at once.
     `wide`: extra tokens for each non-ASCII character, for vocabularies that have few of them.
-    `run`: the longest run of blanks or rulers that costs one token; a floor of length / run.
     """
 
     factor: float
     wide: float = 0.0
     digits: bool = True
-    run: int = 8
 
 
 # Loaders are not known to be safe to run twice at once, and the second caller would only repeat the work.
 _loading = threading.Lock()
 
 # family → the encoding's name in quicktok, in splintr. An empty name means that the package does not have it.
-_EXACT: dict[str, tuple[str, str]] = {
+ENCODINGS: dict[str, tuple[str, str]] = {
     "o200k": ("o200k_base", "o200k_base"),
     "cl100k": ("cl100k_base", "cl100k_base"),
     "llama3": ("llama3", "llama3"),
@@ -86,14 +87,16 @@ _EXACT: dict[str, tuple[str, str]] = {
 # How much more than o200k a family spends, the worst kind of text rounded up: Python, TypeScript, C, JSON, Markdown,
 # CJK, Cyrillic, Arabic, emoji, minified JavaScript, base64, hex, blanks and rulers (tests/server/test_tokens.py).
 _ESTIMATES: dict[str, _Estimate] = {
+    # Used when no tokenizer loads at all: the estimate from characters is made for it.
+    "o200k": _Estimate(1.0, digits=False),
     # Used when only the other exact encodings are missing: 1.06 on base64, 1.6 on emoji, 3.3 on Cyrillic and Hindi.
-    "cl100k": _Estimate(1.15, wide=0.8, digits=False, run=16),
-    "llama3": _Estimate(1.15, wide=0.5, digits=False, run=16),
-    "qwen": _Estimate(1.15, wide=0.8, run=16),
-    # 1.14 on code, 1.63 on Hindi, 2 to 4 on long runs of blanks and box drawings.
-    "deepseek": _Estimate(1.15, wide=0.4, digits=False, run=8),
+    "cl100k": _Estimate(1.15, wide=0.9, digits=False),
+    "llama3": _Estimate(1.15, wide=0.5, digits=False),
+    "qwen": _Estimate(1.15, wide=0.8),
+    # 1.14 on code, 1.63 on Hindi.
+    "deepseek": _Estimate(1.15, wide=0.4, digits=False),
     # 1.26 on C headers, of which digits are a half; 1.8 on emoji.
-    "tekken": _Estimate(1.25, wide=0.6),
+    "tekken": _Estimate(1.25, wide=1.0),
     # A vocabulary of 32,000: 1.65 on C headers, 2.5 on Chinese, 3.4 on Hindi.
     "llama2": _Estimate(1.6, wide=1.3),
     # No tokenizer is published. The maker's own figures put it up to 30 % above o200k on code; 5 % kept back.
@@ -108,7 +111,7 @@ _ESTIMATES: dict[str, _Estimate] = {
 
 
 @lru_cache(maxsize=64)
-def _counter(family: str) -> TokenCounter:
+def load_counter(family: str) -> TokenCounter:
     for load in (_quicktok, _splintr):
         raw = load(family)
         if raw is not None:
@@ -125,7 +128,7 @@ def _cached(name: str, exact: bool, raw: Callable[[str], int]) -> TokenCounter:
 
 
 def _quicktok(family: str) -> Callable[[str], int] | None:
-    encoding = _EXACT.get(family, ("", ""))[0]
+    encoding = ENCODINGS.get(family, ("", ""))[0]
     module = _module("quicktok") if encoding else None
     if module is None:
         return None
@@ -138,7 +141,7 @@ def _quicktok(family: str) -> Callable[[str], int] | None:
 
 
 def _splintr(family: str) -> Callable[[str], int] | None:
-    encoding = _EXACT.get(family, ("", ""))[1]
+    encoding = ENCODINGS.get(family, ("", ""))[1]
     module = _module("splintr") if encoding else None
     if module is None:
         return None
@@ -175,9 +178,16 @@ def _scaled(estimate: _Estimate, base: int, text: str) -> int:
         total += sum(len(group) - 1 for group in _DIGITS.findall(text))
     if estimate.wide and not text.isascii():
         total += estimate.wide * sum(1 for character in text if character > "\x7f")
-    return ceil(max(total, len(text) / estimate.run))
+    return ceil(max(total, _floor(text)))
 
 
-def by_characters(text: str) -> int:
-    """Tokens estimated from the kinds of characters alone, for a machine where no tokenizer loads at all."""
-    return len(text.encode("utf-8", "replace"))
+_SIGNS = punctuation + "\t"
+
+
+def _floor(text: str) -> float:
+    """For rulers and blank lines, which o200k takes 64 characters at once and others in twos to sixteens.
+
+    Two tokens a line, half of one a sign, one for eight characters: on ordinary code that is below its count.
+    """
+    n_signs = sum(map(text.count, _SIGNS))
+    return 2 * text.count("\n") + n_signs / 2 + (len(text) - n_signs) / 8
