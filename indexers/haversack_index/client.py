@@ -104,7 +104,7 @@ class WorkerClient:
                 process.stdin.close()
             try:
                 await asyncio.wait_for(process.wait(), STOP_SECONDS)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
@@ -184,7 +184,7 @@ class WorkerClient:
     def _tell(self, event: WorkerEvent) -> None:
         try:
             self._on_event(event)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a listener is any code, and must not stop the listening
             _log.exception("a listener of the indexer failed on %s", event.kind)
 
 

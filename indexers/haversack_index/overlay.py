@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from haversack_index.database import SEPARATOR
 from haversack_index.lexical import Document, counted, pack_terms
-from haversack_index.store import SEPARATOR
 from haversack_index.types import Chunk, ParsedFile
 
 # An overlay's chunks carry no content hash of a file on disk: what they show is in the editor only.

@@ -19,8 +19,8 @@ from typing import Any, cast
 
 import apsw
 
+from haversack_index.database import cursor_of, known_vectors, open_reading
 from haversack_index.prepare import EmbedFailure, Prepared, Task, prepare_file, prepare_files
-from haversack_index.store import known_vectors, open_reading
 from haversack_index.types import Embedder
 from haversack_index.walk import WalkRules
 
@@ -53,7 +53,7 @@ class EmbedderSpec:
 @dataclass(slots=True)
 class _Worker:
     process: BaseProcess
-    connection: Connection
+    connection: Connection[Any, Any]
     batch: list[Task] = field(default_factory=list[Task])
     at: int = -1  # the file of the batch being worked on; the batch's length while embedding
     since: float = field(default_factory=time.monotonic)
@@ -73,6 +73,7 @@ class ParsePool:
         rules: WalkRules,
         database: Path,
         embedder: EmbedderSpec | None = None,
+        *,
         n_processes: int = 0,
         file_seconds: float = FILE_SECONDS,
     ) -> None:
@@ -111,7 +112,7 @@ class ParsePool:
         process = context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
         process.start()
         theirs.close()
-        return _Worker(process, ours)
+        return _Worker(process, cast("Connection[Any, Any]", ours))
 
     def _give(self, worker: _Worker, batch: list[Task]) -> None:
         worker.batch, worker.at, worker.since = batch, -1, time.monotonic()
@@ -188,7 +189,7 @@ def _serve(connection: Connection, folder: Path, rules: WalkRules, database: Pat
     while True:
         try:
             batch = cast("list[Task]", connection.recv())
-            results = prepare_files(folder, rules, batch, embedder, known, connection.send)
+            results = prepare_files(folder, rules, batch, embedder, known, on_file=connection.send)
             if failure is not None:
                 results = [_failed(one, failure) for one in results]
             connection.send(results)
@@ -220,7 +221,7 @@ class _Known:
         try:
             if self._connection is None:
                 self._connection, _ = open_reading(self._database)
-            return known_vectors(self._connection, keys)
+            return known_vectors(cursor_of(self._connection), keys)
         except apsw.Error:
             self._connection = None
             return set()

@@ -13,14 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from haversack_index.chunk import parse_file
+from haversack_index.database import SEPARATOR
 from haversack_index.embed import document_text
 from haversack_index.embed_errors import InputTooLongError, ServiceUnavailableError
 from haversack_index.languages import language_of
 from haversack_index.lexical import counted, name_words, pack_terms, path_words
-from haversack_index.store import SEPARATOR, ChunkRow, FileRows, StoredFile
+from haversack_index.store import ChunkRow, FileRows, StoredFile
 from haversack_index.text import content_hash, decode
 from haversack_index.types import Array, Chunk, Embedder, ParsedFile, SkipReason, Symbol
-from haversack_index.vectors import BadVectors, quantise
+from haversack_index.vectors import BadVectorsError, quantise
 from haversack_index.walk import CannotRead, WalkRules, content_skip, read_file
 
 # File systems keep times in steps of up to two seconds; a file changed this shortly before it was read may change
@@ -49,7 +50,7 @@ class EmbedFailure:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What came of one file: `rows` when it is new or changed, `unchanged` when its content is as stored, else `skip`."""
+    """What came of one file: `rows` if it is new or changed, `unchanged` if its content is as stored, else `skip`."""
 
     path: str
     rows: FileRows | None = None
@@ -72,6 +73,7 @@ def prepare_files(
     tasks: Sequence[Task],
     embedder: Embedder | None = None,
     known: Known | None = None,
+    *,
     on_file: Callable[[int], None] | None = None,
 ) -> list[Prepared]:
     """Prepare several files and embed their new chunks together. `on_file(index)` is called before each file."""
@@ -128,7 +130,12 @@ def prepare_file(
         kept = (0, 0) if stored.racy else (stored.size, stored.mtime_ns)
         return Prepared(path, skip=reason or SkipReason.UNDECODABLE, size=kept[0], mtime_ns=kept[1]), {}
     parsed = _parse(path, decoded[0], lines_only)
-    return Prepared(path, rows=file_rows(parsed, stored)), _texts(parsed)
+    rows = file_rows(parsed, stored)
+    texts = {
+        row.vector_key: (path, document_text(path, chunk.heading, chunk.text))
+        for row, chunk in zip(rows.chunks, parsed.chunks, strict=True)
+    }
+    return Prepared(path, rows=rows), texts
 
 
 def file_rows(parsed: ParsedFile, stored: StoredFile) -> FileRows:
@@ -183,7 +190,7 @@ def embed_texts(
         except ServiceUnavailableError as error:
             return made, problems, EmbedFailure(str(error), False, error.retry_after)
         except Exception as error:  # noqa: BLE001 - an embedder is any code; the text index goes on without it
-            lasting = isinstance(error, BadVectors) or not isinstance(error, OSError)
+            lasting = isinstance(error, BadVectorsError) or not isinstance(error, OSError)
             return made, problems, EmbedFailure(str(error) or type(error).__name__, lasting)
         made.update(zip((key for key, _ in batch), rows, strict=True))
         waiting = waiting[len(batch) :]
@@ -199,16 +206,6 @@ def _parse(path: str, text: str, lines_only: str) -> ParsedFile:
     if not lines_only:
         return parse_file(path, text)
     return replace(parse_file(path, text, "text"), language=language_of(path), note=lines_only)
-
-
-def _texts(parsed: ParsedFile) -> dict[bytes, tuple[str, str]]:
-    return {
-        vector_key(parsed.path, chunk.heading, chunk.text): (
-            parsed.path,
-            document_text(parsed.path, chunk.heading, chunk.text),
-        )
-        for chunk in parsed.chunks
-    }
 
 
 def _chunk_row(chunk: Chunk) -> ChunkRow:

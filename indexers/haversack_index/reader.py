@@ -5,16 +5,24 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import apsw
 
+from haversack_index.database import (
+    SEPARATOR,
+    Cursor,
+    cursor_of,
+    database_path,
+    file_identity,
+    get_meta,
+    open_reading,
+)
 from haversack_index.lexical import MAX_WORD_CHARS
 from haversack_index.search import Shared, count_files, search
-from haversack_index.store import SEPARATOR, database_path, file_identity, get_meta, open_reading
 from haversack_index.types import (
     Embedder,
     FileRecord,
@@ -64,7 +72,7 @@ class IndexReader:
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
         self._shared: tuple[tuple[int, int], Shared] | None = None
-        self._counts: tuple[int, tuple[int, int, int, int]] | None = None
+        self._counts: tuple[int, tuple[Any, ...]] | None = None
         self._paths: tuple[int, tuple[str, ...]] | None = None
 
     @property
@@ -162,18 +170,18 @@ class IndexReader:
             self._local = threading.local()
 
     def _status(self, opened: _Open) -> IndexStatus:
-        cursor = opened.connection.cursor()
-        meta = dict(cast("Iterable[tuple[str, str]]", cursor.execute("SELECT key, value FROM meta")))
+        cursor = cursor_of(opened.connection)
+        meta = {row[0]: row[1] for row in cursor.execute("SELECT key, value FROM meta")}
         generation = int(meta.get("generation", 0))
         if self._counts is None or self._counts[0] != generation:
             sql = (
                 "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks), (SELECT count(*) FROM symbols),"
-                " (SELECT count(*) FROM chunks c WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.vector_key=c.vector_key))"
+                " (SELECT count(*) FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key)"
             )
-            self._counts = (generation, cast("tuple[int, int, int, int]", cursor.execute(sql).fetchone()))
+            self._counts = (generation, cursor.execute(sql).fetchone() or (0, 0, 0, 0))
         n_files, n_chunks, n_symbols, n_vectors = self._counts[1]
         sql = "SELECT reason, count(*) FROM skipped GROUP BY reason ORDER BY reason"
-        skipped = dict(cast("Iterable[tuple[str, int]]", cursor.execute(sql)))
+        skipped = {row[0]: row[1] for row in cursor.execute(sql)}
         problems = [line for line in meta.get("problems", "").split("\n") if line]
         problems += [opened.vector_problem] if opened.vector_problem and self.embedder is not None else []
         phase = meta.get("phase", "scanning")
@@ -234,7 +242,7 @@ class IndexReader:
 
     def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
-            return cast("list[tuple[Any, ...]]", self._open().connection.execute(sql, values).fetchall())
+            return cursor_of(self._open().connection).execute(sql, values).fetchall()
         except apsw.CantOpenError:
             return []
         except apsw.Error:
@@ -243,7 +251,7 @@ class IndexReader:
 
     def _meta(self, key: str) -> str:
         try:
-            return get_meta(self._open().connection.cursor(), key)
+            return get_meta(cursor_of(self._open().connection), key)
         except apsw.Error:
             return ""
 
@@ -285,12 +293,12 @@ def _grade(path: str, wanted: str, folded: str) -> int | None:
     return 6 if folded in path.lower().rsplit("/", 1)[-1] else 7 if folded in path.lower() else None
 
 
-def _probe(cursor: apsw.Cursor) -> bool:
+def _probe(cursor: Cursor) -> bool:
     """Whether a word that is known to be in the index finds its chunk."""
     row = cursor.execute("SELECT id, terms FROM chunks WHERE length>0 ORDER BY id LIMIT 1").fetchone()
     if row is None:
         return True
-    chunk_id, terms = cast("tuple[int, str]", row)
+    chunk_id, terms = row
     word = terms.split()[0].split("=")[0]
     match = f'"{word}"'
     found = cursor.execute("SELECT 1 FROM words WHERE words MATCH ? AND rowid=?", (match, chunk_id)).fetchone()

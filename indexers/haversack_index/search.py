@@ -13,14 +13,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import apsw
 
 from haversack_index import lexical, overlay, vectors
+from haversack_index.database import SEPARATOR, Cursor, cursor_of, get_meta
 from haversack_index.embed import document_text
 from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, rank
-from haversack_index.store import SEPARATOR, get_meta
 from haversack_index.text import decode, split_lines
 from haversack_index.types import Array, Chunk, ChunkKind, Embedder, ParsedFile, Query, SearchResult, Span, Tier
 from haversack_index.walk import CannotRead, Skipped, WalkRules, read_file, walk
@@ -75,11 +75,11 @@ def search(
     connection: apsw.Connection, query: Query, embedder: Embedder | None, vector_problem: str, shared: Shared
 ) -> SearchResult:
     """Search the index of `connection`, all of it in one snapshot. apsw.Error when the database cannot be read."""
-    cursor = connection.cursor()
+    cursor = cursor_of(connection)
     question = _question_vector(embedder, query) if embedder is not None else _Question(None, "")
     cursor.execute("BEGIN")
     try:
-        return _search(cursor, query, embedder, question, vector_problem, shared)
+        return _search(cursor, query, embedder, question=question, vector_problem=vector_problem, shared=shared)
     finally:
         cursor.execute("COMMIT")
 
@@ -90,9 +90,10 @@ class _Question(NamedTuple):
 
 
 def _search(
-    cursor: apsw.Cursor,
+    cursor: Cursor,
     query: Query,
     embedder: Embedder | None,
+    *,
     question: _Question,
     vector_problem: str,
     shared: Shared,
@@ -110,7 +111,9 @@ def _search(
             problems.append(f"Vectors of {embedder.id} are not made yet; searching by words only.")
             vector = None
         else:
-            tier, found = _neighbours(cursor, vector, generation, embedder.id, vector_problem, shared)
+            tier, found = _neighbours(
+                cursor, vector, generation, embedder.id, vector_problem=vector_problem, shared=shared
+            )
             ids |= dict.fromkeys(found)
             if tier is Tier.SCAN:
                 problems.append(vector_problem)
@@ -127,9 +130,10 @@ def _search(
         _scored(row, float(keyword), cosines.get(row.id), searched)
         for row, keyword in zip(rows, keywords[: len(rows)], strict=True)
     ]
-    unsaved_cosines = _overlay_cosines(unsaved, keywords[len(rows) :], embedder, vector, shared, problems)
+    unsaved_keywords = keywords[len(rows) :]
+    unsaved_cosines = _overlay_cosines(unsaved, unsaved_keywords, embedder, vector, shared=shared, problems=problems)
     for index, item in enumerate(unsaved):
-        keyword, cosine = float(keywords[len(rows) + index]), unsaved_cosines.get(index)
+        keyword, cosine = float(unsaved_keywords[index]), unsaved_cosines.get(index)
         if keyword > 0 or cosine is not None:
             pool.append(_scored_unsaved(item, keyword, cosine, searched))
     weight = embedder.vector_weight if embedder is not None else DEFAULT_VECTOR_WEIGHT
@@ -146,7 +150,7 @@ def _question_vector(embedder: Embedder, query: Query) -> _Question:
 
 
 def _neighbours(
-    cursor: apsw.Cursor, vector: Array, generation: int, embedder_id: str, vector_problem: str, shared: Shared
+    cursor: Cursor, vector: Array, generation: int, embedder_id: str, *, vector_problem: str, shared: Shared
 ) -> tuple[Tier, list[int]]:
     if cursor.execute("SELECT 1 FROM vectors LIMIT 1").fetchone() is None:
         return Tier.KEYWORD, []
@@ -157,11 +161,11 @@ def _neighbours(
     return (Tier.SCAN if vector_problem else Tier.HYBRID), [chunk_id for chunk_id, _ in found]
 
 
-def _corpus(cursor: apsw.Cursor, searched: Sequence[str], generation: int, shared: Shared) -> lexical.Corpus:
+def _corpus(cursor: Cursor, searched: Sequence[str], generation: int, shared: Shared) -> lexical.Corpus:
     with shared.lock:
         if shared.generation != generation:
             row = cursor.execute("SELECT count(*), coalesce(avg(length), 1.0) FROM chunks").fetchone()
-            shared.n_chunks, shared.mean_length = cast("tuple[int, float]", row)
+            shared.n_chunks, shared.mean_length = row or (0, 1.0)
             shared.frequencies = {}
             shared.generation = generation
         unknown = [word for word in searched if word not in shared.frequencies]
@@ -170,7 +174,7 @@ def _corpus(cursor: apsw.Cursor, searched: Sequence[str], generation: int, share
         return lexical.Corpus(shared.n_chunks, shared.mean_length, known)
 
 
-def _named_chunks(cursor: apsw.Cursor, query: Query) -> Iterable[int]:
+def _named_chunks(cursor: Cursor, query: Query) -> Iterable[int]:
     """Chunks that define a name written in the question, and the first chunks of a file whose path is written."""
     by_symbol = (
         "SELECT c.id FROM symbols s JOIN chunks c ON c.file_id=s.file_id AND c.start<=s.line AND s.line<c.end"
@@ -178,22 +182,25 @@ def _named_chunks(cursor: apsw.Cursor, query: Query) -> Iterable[int]:
     )
     for name in query.identifiers[:MAX_NAMES]:
         last = name.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
-        yield from (cast("int", row[0]) for row in cursor.execute(by_symbol, (last, CHUNKS_PER_NAME)).fetchall())
-    by_path = "SELECT c.id FROM files f JOIN chunks c ON c.file_id=f.id WHERE f.path=? OR substr(f.path, ?)=? ORDER BY c.id LIMIT ?"
+        yield from (row[0] for row in cursor.execute(by_symbol, (last, CHUNKS_PER_NAME)).fetchall())
+    by_path = (
+        "SELECT c.id FROM files f JOIN chunks c ON c.file_id=f.id"
+        " WHERE f.path=? OR substr(f.path, ?)=? ORDER BY c.id LIMIT ?"
+    )
     for path in query.paths[:MAX_NAMES]:
         tail = "/" + path.lstrip("./")
         if len(tail) > 1:
             values = (tail[1:], -len(tail), tail, CHUNKS_PER_NAME)
-            yield from (cast("int", row[0]) for row in cursor.execute(by_path, values).fetchall())
+            yield from (row[0] for row in cursor.execute(by_path, values).fetchall())
 
 
-def _rows(cursor: apsw.Cursor, ids: Sequence[int]) -> list[_Row]:
+def _rows(cursor: Cursor, ids: Sequence[int]) -> list[_Row]:
     numbers = ",".join(map(str, ids))  # integers of our own tables
     sql = (
         "SELECT c.id, f.path, f.content_hash, c.start, c.end, c.kind, c.heading, c.names, c.signature_end, c.language,"
         f" c.length, c.terms FROM chunks c JOIN files f ON f.id=c.file_id WHERE c.id IN ({numbers})"
     )
-    return [_Row(*row) for row in cast("Iterable[Any]", cursor.execute(sql))] if ids else []
+    return [_Row(*row) for row in cursor.execute(sql)] if ids else []
 
 
 def _scored(row: _Row, keyword: float, cosine: float | None, searched: Sequence[str]) -> ScoredChunk:
@@ -234,6 +241,7 @@ def _overlay_cosines(
     keywords: Array,
     embedder: Embedder | None,
     vector: Array | None,
+    *,
     shared: Shared,
     problems: list[str],
 ) -> dict[int, float]:

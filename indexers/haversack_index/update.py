@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from haversack_index.database import RECOVERED, SEPARATOR, database_path, set_aside
 from haversack_index.embed import document_text
 from haversack_index.prepare import (
     EmbedFailure,
@@ -22,7 +23,7 @@ from haversack_index.prepare import (
     prepare_files,
     vector_key,
 )
-from haversack_index.store import SEPARATOR, FileRows, SkippedRow, Store, StoredFile, database_path, set_aside
+from haversack_index.store import FileRows, SkippedRow, Store, StoredFile, StoreReplacedError
 from haversack_index.text import content_hash, decode, split_lines
 from haversack_index.types import Embedder, SkipReason
 from haversack_index.walk import CannotRead, Found, Skipped, WalkRules, check, read_file, walk
@@ -81,8 +82,11 @@ def update_index(
             store.close()
             set_aside(store.path)
             store = update.store = Store(store.path)
-            store.recovered = "The index was damaged and has been rebuilt; the old file is kept beside it as .damaged."
-            return update.run(None)
+            store.recovered = RECOVERED.format("damaged")
+        except StoreReplacedError:
+            store.close()
+            store = update.store = Store(store.path)
+        return update.run(None)
     finally:
         store.close()
 
@@ -106,6 +110,7 @@ class Update:
             result.problems.append(f"The folder {self.folder} does not exist.")
             self.store.set_meta({"phase": "done", "problems": "\n".join(result.problems)})
             return result
+        self.store.check()
         if self.embedder is not None:
             self.store.set_embedder(self.embedder.id, self.embedder.dim)
         self._progress("scanning", 0, 0)
@@ -169,9 +174,7 @@ class Update:
         result.n_deleted = len(scan.delete)
         self._progress("indexing", 0, total)
         batch = _Batch()
-        done = 0
-        for prepared in self._prepare(scan.tasks):
-            done += 1
+        for done, prepared in enumerate(self._prepare(scan.tasks), 1):
             self._take(prepared, stored, scan, batch, result)
             if batch.is_due() or done == total:
                 meta = {"phase": "indexing", "done": str(done), "total": str(total)}
@@ -241,6 +244,7 @@ def embed_missing(
     folder: Path,
     rules: WalkRules,
     embedder: Embedder,
+    *,
     stop: Callable[[], bool] | None = None,
     on_progress: OnProgress | None = None,
 ) -> EmbedFailure | None:
@@ -312,7 +316,7 @@ class _Batch:
 
 
 def _within(path: str, folders: Sequence[str]) -> bool:
-    return any(path == folder or folder == "" or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+    return any(folder in (path, "") or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _lines_as_indexed(folder: Path, path: str, wanted_hash: str, rules: WalkRules) -> list[str] | None:

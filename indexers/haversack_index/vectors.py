@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from haversack_index.database import Cursor
 from haversack_index.types import Array
 
 # Up to here sqlite-vec's scan needs no copy in memory and takes a few milliseconds (16 ms for 10,000 of 256 numbers);
@@ -22,35 +22,38 @@ RESCORED_PER_NEIGHBOUR = 8
 MAX_NEIGHBOURS = 4_096
 
 
-class BadVectors(Exception):
+class BadVectorsError(Exception):
     """An embedder's answer that must not be stored or compared; the text is for the user."""
 
 
 def quantise(vectors: Array, dim: int, count: int) -> list[bytes]:
-    """Rows as int8, each scaled by its own largest number (cosine does not mind). BadVectors: wrong shape or not numbers."""
+    """Rows as int8, each scaled by its own largest number, which cosine does not mind.
+
+    BadVectorsError: wrong count, wrong size, NaN or infinity.
+    """
     array = np.asarray(vectors, np.float32)
     if array.ndim != 2 or array.shape[0] != count:
         got = array.shape[0] if array.ndim else 0
-        raise BadVectors(f"The embedding model returned {got} vectors for {count} texts; vectors are off.")
+        raise BadVectorsError(f"The embedding model returned {got} vectors for {count} texts; vectors are off.")
     if array.shape[1] != dim:
-        raise BadVectors(
+        raise BadVectorsError(
             f"The embedding model returned vectors of size {array.shape[1]}, expected {dim}; vectors are off."
         )
     if not np.isfinite(array).all():
-        raise BadVectors("The embedding model returned vectors with NaN or infinity; vectors are off.")
+        raise BadVectorsError("The embedding model returned vectors with NaN or infinity; vectors are off.")
     largest = np.abs(array).max(axis=1, keepdims=True, initial=0.0)
     scaled = np.rint(array * (127.0 / np.where(largest > 0, largest, 1.0))).astype(np.int8)
     return [row.tobytes() for row in scaled]
 
 
 def unit(vector: Array, dim: int) -> Array:
-    """A query vector as float32 of length 1. BadVectors when it is not one."""
+    """A query vector as float32 of length 1. BadVectorsError when it is not one."""
     array = np.asarray(vector, np.float32).reshape(-1)
     quantise(array.reshape(1, -1), dim, 1)
     return array / max(float(np.linalg.norm(array)), 1e-12)
 
 
-def nearest(cursor: apsw.Cursor, query: Array, limit: int) -> list[tuple[int, float]]:
+def nearest(cursor: Cursor, query: Array, limit: int) -> list[tuple[int, float]]:
     """(chunk id, cosine), nearest first, from the vector table. `query` is of unit length."""
     code = quantise(query.reshape(1, -1), query.shape[0], 1)[0]
     if not any(code):
@@ -59,14 +62,14 @@ def nearest(cursor: apsw.Cursor, query: Array, limit: int) -> list[tuple[int, fl
         "SELECT chunk_id, distance FROM nearest WHERE vector MATCH vec_int8(?) AND k=? ORDER BY distance",
         (code, min(limit, MAX_NEIGHBOURS)),
     )
-    return [(cast("int", row[0]), 1.0 - cast("float", row[1])) for row in rows]
+    return [(row[0], 1.0 - cast("float", row[1])) for row in rows]
 
 
-def cosines(cursor: apsw.Cursor, query: Array, chunk_ids: Sequence[int]) -> dict[int, float]:
+def cosines(cursor: Cursor, query: Array, chunk_ids: Sequence[int]) -> dict[int, float]:
     """Exact cosine of the given chunks; chunks without a vector are left out."""
     sql = "SELECT v.vector FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key WHERE c.id=?"
     found = [(chunk_id, cursor.execute(sql, (chunk_id,)).fetchone()) for chunk_id in chunk_ids]
-    kept = [(chunk_id, cast("bytes", row[0])) for chunk_id, row in found if row is not None]
+    kept = [(chunk_id, row[0]) for chunk_id, row in found if row is not None]
     if not kept:
         return {}
     matrix = np.frombuffer(b"".join(vector for _, vector in kept), np.int8).reshape(len(kept), -1)
@@ -91,7 +94,7 @@ class VectorCopy:
         self._copy: _Copy | None = None
 
     def nearest(
-        self, cursor: apsw.Cursor, query: Array, limit: int, generation: int, embedder: str
+        self, cursor: Cursor, query: Array, limit: int, generation: int, embedder: str
     ) -> list[tuple[int, float]]:
         """As the function of the same name, without the extension: bit codes choose, exact cosine decides."""
         with self._lock:
@@ -112,11 +115,11 @@ class VectorCopy:
         return [(int(copy.ids[chosen[i]]), float(values[i])) for i in best]
 
 
-def _load(cursor: apsw.Cursor, generation: int, embedder: str, dim: int, old: _Copy | None) -> _Copy:
+def _load(cursor: Cursor, generation: int, embedder: str, dim: int, old: _Copy | None) -> _Copy:
     # Chunk ids only grow and a chunk never changes its text, so what is new since the old copy has larger ids, or
     # had no vector then.
     sql = "SELECT c.id FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key ORDER BY c.id"
-    live = np.fromiter((cast("int", row[0]) for row in cursor.execute(sql)), np.int64)
+    live = np.fromiter((row[0] for row in cursor.execute(sql)), np.int64)
     old_ids = old.ids if old is not None else np.empty(0, np.int64)
     old_rows = old.rows if old is not None else np.empty((0, dim), np.int8)
     kept = np.isin(old_ids, live)
@@ -124,14 +127,19 @@ def _load(cursor: apsw.Cursor, generation: int, embedder: str, dim: int, old: _C
     if fresh.size > live.size // 4:
         fresh, kept = live, np.zeros(old_ids.size, bool)
         sql = "SELECT v.vector FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key ORDER BY c.id"
-        blobs = [cast("bytes", row[0]) for row in cursor.execute(sql)]
+        blobs = [row[0] for row in cursor.execute(sql)]
     else:
         sql = "SELECT v.vector FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key WHERE c.id=?"
-        blobs = [cast("tuple[bytes]", cursor.execute(sql, (int(i),)).fetchone())[0] for i in fresh]
+        blobs = [_one(cursor, sql, int(i)) for i in fresh]
     rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dim)
     ids = np.concatenate([old_ids[kept], fresh])
     rows = np.concatenate([old_rows[kept], rows])
     return _Copy(generation, embedder, ids, rows, _codes(rows))
+
+
+def _one(cursor: Cursor, sql: str, value: int) -> bytes:
+    row = cursor.execute(sql, (value,)).fetchone()
+    return b"" if row is None else row[0]
 
 
 def _codes(rows: NDArray[Any]) -> NDArray[np.uint64]:
@@ -143,4 +151,4 @@ def _codes(rows: NDArray[Any]) -> NDArray[np.uint64]:
 def _cosine(rows: NDArray[np.int8], query: Array) -> Array:
     values = rows.astype(np.float32)
     norms = np.sqrt(np.einsum("ij,ij->i", values, values))
-    return (values @ query) / np.where(norms > 0, norms, 1.0)
+    return np.asarray((values @ query) / np.where(norms > 0, norms, 1.0), np.float32)

@@ -28,10 +28,12 @@ from typing import Any, TextIO, cast
 
 import apsw
 
+from haversack_index.database import RECOVERED, database_path, remove, set_aside
+from haversack_index.embed_errors import ServiceUnavailableError
 from haversack_index.pool import EmbedderSpec, ParsePool, die_with_parent
 from haversack_index.prepare import EmbedFailure
 from haversack_index.reader import IndexReader
-from haversack_index.store import Store, database_path, set_aside
+from haversack_index.store import Store, StoreReplacedError
 from haversack_index.types import Embedder
 from haversack_index.update import Update, UpdateResult, embed_missing
 from haversack_index.walk import WalkRules
@@ -62,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     die_with_parent()
     spec = _spec(json.loads(options.embedder)) if options.embedder else None
     worker = Worker(options.folder, options.cache_dir, out, _rules(json.loads(options.rules)), spec, options.processes)
-    threading.Thread(target=worker.listen, args=(sys.stdin,), daemon=True).start()
+    threading.Thread(target=worker.listen, args=(sys.__stdin__ or sys.stdin,), daemon=True).start()
     worker.run()
     return 0
 
@@ -81,6 +83,7 @@ class Worker:
     _stopping: threading.Event = field(default_factory=threading.Event)
     _embedder: Embedder | None = None
     _pool: ParsePool | None = None
+    _store: Store | None = None
     _failure: EmbedFailure | None = None
     _embed_tries: int = 0
     _write_tries: int = 0
@@ -116,12 +119,13 @@ class Worker:
         finally:
             if self._pool is not None:
                 self._pool.close()
+            self._close_store()
 
     def _next(self) -> Mapping[str, Any] | None:
         """The next command, updates of single paths joined; None when it is time to try embedding again."""
         timeout = None
         if self._failure is not None and not self._failure.lasting:
-            waits = EMBED_BACKOFF[min(self._embed_tries, len(EMBED_BACKOFF) - 1)]
+            waits = EMBED_BACKOFF[min(self._embed_tries, len(EMBED_BACKOFF) - 1)] if self._failure.message else 0.0
             timeout = max(self._failure.retry_after or 0.0, waits)
         try:
             command = self._commands.get(timeout=timeout)
@@ -132,8 +136,9 @@ class Worker:
             if later.get("command") != "update":
                 break
             self._commands.get()
-            both = command.get("paths") is not None and later.get("paths") is not None
-            command = {"command": "update", "paths": [*command["paths"], *later["paths"]] if both else None}
+            paths, more = command.get("paths"), later.get("paths")
+            joined = None if paths is None or more is None else [*paths, *more]
+            command = {"command": "update", "paths": joined}
         return command
 
     def _do(self, command: Mapping[str, Any]) -> bool:
@@ -154,30 +159,27 @@ class Worker:
         return True
 
     def _pass(self, paths: list[str] | None) -> None:
-        """One update with everything that can go wrong with a disk turned into a problem and, if it may pass, a retry."""
+        """One update; what can go wrong with a disk becomes a problem and, where it may pass, another try."""
         try:
-            store = Store(database_path(self.folder, self.cache_dir))
-        except (OSError, apsw.CantOpenError) as error:
+            result = self._update(paths)
+            self._write_tries = 0
+        except (apsw.CorruptError, apsw.NotADBError):
+            self._close_store()
+            set_aside(database_path(self.folder, self.cache_dir))
+            self._tell("problem", message=RECOVERED.format("damaged"))
+            self._commands.put({"command": "update", "paths": None})
+            return
+        except StoreReplacedError:
+            self._close_store()
+            self._commands.put({"command": "update", "paths": None})
+            return
+        except (OSError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
+            self._close_store()
             self._tell("problem", message=f"The index cannot be written to {self.cache_dir}: {error}")
             return
         except apsw.Error as error:
             self._again(paths, error)
             return
-        try:
-            result = self._update(store, paths)
-            self._write_tries = 0
-        except (apsw.CorruptError, apsw.NotADBError):
-            store.close()
-            set_aside(store.path)
-            message = "The index was damaged and is being rebuilt; the old file is kept beside it as .damaged."
-            self._tell("problem", message=message)
-            self._again(None, None)
-            return
-        except apsw.Error as error:
-            self._again(paths, error)
-            return
-        finally:
-            store.close()
         if result.stopped:
             return
         for problem in result.problems:
@@ -185,11 +187,12 @@ class Worker:
         self._tell("skipped", counts=result.skipped)
         self._ready()
 
-    def _update(self, store: Store, paths: list[str] | None) -> UpdateResult:
+    def _update(self, paths: list[str] | None) -> UpdateResult:
+        store = self._opened()
         self._load_embedder()
         if self._pool is None:
             inline = self.spec if self._embeds_inline() else None
-            self._pool = ParsePool(self.folder, self.rules, store.path, inline, self.n_processes)
+            self._pool = ParsePool(self.folder, self.rules, store.path, inline, n_processes=self.n_processes)
         update = Update(
             store,
             self.folder,
@@ -201,54 +204,59 @@ class Worker:
         )
         result = update.run(paths)
         self._pool.shrink()
-        if self._embedder is not None and not result.stopped:
-            if result.failure is not None and result.failure.lasting:
-                self._failure = result.failure
-            elif self._failure is None or not self._failure.lasting:
-                # Vectors that did not come with the pass come now, or after a wait if the service was down.
-                self._failure = result.failure or EmbedFailure("", False, 0.0)
-                self._embed_tries = 0
-                if result.failure is None:
-                    self._embed_now(store)
-        elif self._failure is not None:
+        if result.stopped or self.spec is None:
+            return result
+        if result.failure is not None:
+            self._failure = result.failure
+        elif self._failure is not None and self._failure.message:
             result.problems.append(self._failure.message)
+        elif self._embedder is not None and (paths is None or not self._embeds_inline()):
+            # Vectors that did not come with the pass: another model's are gone, or files are embedded afterwards.
+            self._failure = EmbedFailure("", False, 0.0)
         return result
+
+    def _opened(self) -> Store:
+        """The database, kept open between passes: opening it checks all of it."""
+        if self._store is None:
+            self._store = Store(database_path(self.folder, self.cache_dir))
+        return self._store
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def _embeds_inline(self) -> bool:
         """Whether embedding is so cheap that parse processes do it; others would hold back the text index."""
         return self.spec is not None and self.spec.arguments.get("kind", "static") == "static"
 
     def _embed_late(self) -> None:
-        try:
-            store = Store(database_path(self.folder, self.cache_dir))
-        except (OSError, apsw.Error) as error:
-            self._tell("problem", message=f"The index cannot be opened: {error}")
-            self._embed_tries += 1
-            return
-        try:
-            self._load_embedder()
-            self._embed_now(store)
-        except apsw.Error as error:
-            self._tell("problem", message=f"Vectors could not be stored: {error}")
-            self._embed_tries += 1
-        finally:
-            store.close()
-
-    def _embed_now(self, store: Store) -> None:
-        if self._embedder is None:
-            self._embed_tries += 1
-            return
-        failure = embed_missing(store, self.folder, self.rules, self._embedder, self._interrupted, self._progress)
+        """Give vectors to chunks that have none, as long as there is no command to do first."""
         before = self._failure
-        self._failure = failure
-        self._embed_tries = self._embed_tries + 1 if failure is not None else 0
-        if failure is not None and (before is None or before.message != failure.message):
-            self._tell("problem", message=failure.message)
-        if failure is None or before is None or before.message != failure.message:
-            store.set_meta({"problems": failure.message if failure is not None else ""})
-        self._tell_generation(int(store.meta("generation") or 0))
-        if failure is None and before is not None and before.message:
-            self._ready()
+        self._load_embedder()
+        if self._embedder is None or before is None:
+            self._embed_tries += 1
+            return
+        try:
+            store = self._opened()
+            failure = embed_missing(
+                store, self.folder, self.rules, self._embedder, stop=self._interrupted, on_progress=self._progress
+            )
+            if failure is None and self._interrupted():
+                failure = EmbedFailure(before.message, False, 0.0)  # the rest, after the command that came
+            self._failure = failure
+            self._embed_tries = 0 if failure is None else self._embed_tries + 1
+            if failure is not None and failure.message != before.message:
+                self._tell("problem", message=failure.message)
+            if (failure.message if failure is not None else "") != before.message:
+                store.set_meta({"problems": "" if failure is None else failure.message})
+            self._tell_generation(int(store.meta("generation") or 0))
+            if failure is None and before.message:
+                self._ready()
+        except (apsw.Error, OSError, StoreReplacedError) as error:
+            self._tell("problem", message=f"Vectors could not be stored: {error}")
+            self._close_store()
+            self._embed_tries += 1
 
     def _interrupted(self) -> bool:
         return self._stopping.is_set() or not self._commands.empty()
@@ -262,7 +270,7 @@ class Worker:
             message = f"Vectors are off: {error}"
             if self._failure is None or self._failure.message != message:
                 self._tell("problem", message=message)
-            self._failure = EmbedFailure(message, isinstance(error, ValueError), None)
+            self._failure = EmbedFailure(message, not isinstance(error, (OSError, ServiceUnavailableError)), None)
 
     def _configure(self, command: Mapping[str, Any]) -> None:
         if "rules" in command:
@@ -276,21 +284,19 @@ class Worker:
             self._pool = None
 
     def _wipe(self) -> None:
-        path = database_path(self.folder, self.cache_dir)
-        for suffix in ("", "-wal", "-shm"):
-            with suppress(OSError):
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
+        self._close_store()
+        with suppress(OSError):  # what cannot be removed is brought up to date instead
+            remove(database_path(self.folder, self.cache_dir))
         if self._pool is not None:
             self._pool.close()
             self._pool = None
 
-    def _again(self, paths: list[str] | None, error: apsw.Error | None) -> None:
+    def _again(self, paths: list[str] | None, error: apsw.Error) -> None:
         """Queue the pass again after a wait, in which newer commands are not lost."""
-        if error is not None:
-            if self._write_tries == 0:
-                self._tell("problem", message=f"The index could not be written ({error}); trying again.")
-            self._stopping.wait(WRITE_BACKOFF[min(self._write_tries, len(WRITE_BACKOFF) - 1)])
-            self._write_tries += 1
+        if self._write_tries == 1 and not isinstance(error, apsw.BusyError):
+            self._tell("problem", message=f"The index could not be written ({error}); trying again.")
+        self._stopping.wait(WRITE_BACKOFF[min(self._write_tries, len(WRITE_BACKOFF) - 1)])
+        self._write_tries += 1
         self._commands.put({"command": "update", "paths": paths})
 
     def _ready(self) -> None:
@@ -310,6 +316,8 @@ class Worker:
         elif phase == "indexing" and (done in (0, total) or now - self._told > PROGRESS_SECONDS):
             self._told = now
             self._tell("progress", done=done, total=total)
+            if self._store is not None:
+                self._tell_generation(int(self._store.meta("generation") or 0))
 
     def _tell_generation(self, generation: int) -> None:
         if generation != self._generation:
