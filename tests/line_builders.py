@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ class WordCounter:
         return [self.count(line) for line in lines]
 
 
-def make_plan(text: str = "how does it work?", **changes: object) -> Plan:
+def make_plan(text: str = "how does it work?", **changes: Any) -> Plan:
     fields: dict[str, object] = {
         "request": Request(text),
         "codebase": True,
@@ -68,7 +69,7 @@ def make_candidate(
     forms: Sequence[tuple[Detail, Sequence[tuple[int, int]]]] = (),
     kind: Kind = Kind.CODE,
     relevance: float = 0.5,
-    **changes: object,
+    **changes: Any,
 ) -> Candidate:
     whole = ((Detail.FULL, ((0, len(file.lines)),)),) if file is not None else ()
     fields: dict[str, object] = {
@@ -85,7 +86,7 @@ def make_candidate(
     return Candidate(**(fields | changes))  # type: ignore[arg-type]
 
 
-def make_marked(candidate: Candidate, restricted: bool = False, **changes: object) -> Marked:
+def make_marked(candidate: Candidate, restricted: bool = False, **changes: Any) -> Marked:
     return Marked(candidate, candidate.required, restricted, **changes)  # type: ignore[arg-type]
 
 

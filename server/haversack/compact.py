@@ -22,8 +22,8 @@ WARNING_SHARE = 0.8
 # The digest quotes the first words of each message up to this length, enough to tell what it was about ...
 DIGEST_LINE = 80
 
-# ... and of this many user messages at most, the latest ones.
-DIGEST_LINES = 10
+# ... and of this many user messages at most, the latest ones; of fewer when there is no room for more.
+DIGEST_LINES = (10, 5, 2, 0)
 
 Step = Callable[[tuple[Message, ...], int, Counter], tuple[Message, ...]]
 
@@ -72,9 +72,13 @@ def plain_digest(messages: tuple[Message, ...], share: int, counter: Counter) ->
         folded.extend(group)
         left -= sum(costs[at] for at in group)
         if left <= share:  # before that, no digest is short enough
-            best = _if_smaller(_with_digest(messages, frozenset(folded)), best, counter)
+            best = _if_smaller(_with_digest(messages, frozenset(folded), DIGEST_LINES[0]), best, counter)
             if _cost(best, counter) <= share:
                 return best
+    for n_lines in DIGEST_LINES[1:] if folded else ():
+        best = _with_digest(messages, frozenset(folded), n_lines)
+        if _cost(best, counter) <= share:
+            return best
     return tuple(message for at, message in enumerate(messages) if at not in folded)
 
 
@@ -124,16 +128,16 @@ def _stripped(message: Message, tool: str) -> Message:
     return replace(message, content=content, tool_calls=calls)
 
 
-def _with_digest(messages: Sequence[Message], folded: frozenset[int]) -> tuple[Message, ...]:
+def _with_digest(messages: Sequence[Message], folded: frozenset[int], n_lines: int) -> tuple[Message, ...]:
     """The messages with the folded ones replaced by a digest at the place of the first."""
-    digest = Message(Role.USER, _digest([messages[at] for at in sorted(folded)]))
+    digest = Message(Role.USER, _digest([messages[at] for at in sorted(folded)], n_lines))
     first = min(folded)
     return tuple(
         digest if at == first else message for at, message in enumerate(messages) if at == first or at not in folded
     )
 
 
-def _digest(messages: Sequence[Message]) -> str:
+def _digest(messages: Sequence[Message], n_lines: int) -> str:
     """Counts and first words; an earlier digest among the messages gives its own, so digests do not pile up."""
     counts: dict[str, int] = {"user": 0, "assistant": 0, "tool": 0, "system": 0}
     lines: list[str] = []
@@ -148,7 +152,7 @@ def _digest(messages: Sequence[Message]) -> str:
         if message.role is Role.USER and message.content.strip():
             lines.append(" ".join(message.content.split())[:DIGEST_LINE])
     told = ", ".join(f"{n} from {role}" for role, n in counts.items() if n)
-    topics = "".join(f"\n- {line}" for line in lines[-DIGEST_LINES:])
+    topics = "".join(f"\n- {line}" for line in lines[max(0, len(lines) - n_lines) :])
     return f"[Earlier messages left out: {told}.{' The user wrote:' if topics else ''}]{topics}"
 
 

@@ -53,6 +53,10 @@ def n_lines(spans: Spans) -> int:
     return sum(end - start for start, end in spans)
 
 
+def n_characters(spans: Spans, lines: Sequence[str]) -> int:
+    return sum(len("".join(lines[start:end])) for start, end in spans)
+
+
 def closed(spans: Spans, lines: Sequence[str]) -> Spans:
     """The set with gaps closed that hold nothing but one or two blank lines."""
     result: list[tuple[int, int]] = []
@@ -187,11 +191,9 @@ def _entry(item: Scored, place: int) -> Entry:
     if candidate.file is None:
         return Entry(place, item, (Form(Detail.FULL, ()),), relevance, len(candidate.text))
     lines = candidate.file.lines
-    forms = tuple(
-        Form(form.detail, merged((max(0, start), min(end, len(lines))) for start, end in form.spans))
-        for form in candidate.forms or (Form(Detail.FULL, ((0, len(lines)),)),)
-    )
-    return Entry(place, item, forms, relevance, sum(len(line) for a, b in forms[0].spans for line in lines[a:b]))
+    given = candidate.forms or (Form(Detail.FULL, ((0, len(lines)),)),)
+    forms = tuple(Form(form.detail, merged((max(0, a), min(b, len(lines))) for a, b in form.spans)) for form in given)
+    return Entry(place, item, forms, relevance, n_characters(forms[0].spans, lines))
 
 
 @dataclass(slots=True)

@@ -144,7 +144,8 @@ def pack_code(entries: Sequence[Entry], shelf: Shelf, room: int, limit: int, con
         item = int(room * config.item_share)
         shelf.put_best(entry, limit, item=item, file=file_limit, min_lines=config.min_head_lines)
 
-    for entry in (*bodies, *outlines):
+    held_back = [entry for entry in bodies if entry.reason is Reason.FILE_CAP]
+    for entry in (*held_back, *outlines):
         shelf.put_best(entry, limit)
 
 

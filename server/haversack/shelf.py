@@ -14,6 +14,7 @@ from haversack.fitting import (
     Piece,
     Spans,
     merged,
+    n_characters,
     n_lines,
     pieces_of,
     touches,
@@ -33,8 +34,14 @@ from haversack.types import (
 # A text cut to fit is tried at the length that its average line suggests, then shorter by this factor each time.
 CUT_STEP = 0.85
 
-# No tokenizer in use packs code tighter than this many characters a token, so longer text cannot fit: no need to count.
-MAX_CHARACTERS_PER_TOKEN = 12
+# Code takes 3 to 4.5 characters a token; text that would need more than this to fit is not worth counting.
+MAX_CHARACTERS_PER_TOKEN = 6
+
+# The usual rate of code, for a prompt that serves none of it.
+TOKENS_PER_CHARACTER = 0.27
+
+# A block of one short line: heading and fence take this much, so less room holds nothing.
+MIN_BLOCK_TOKENS = 12
 
 
 @dataclass(slots=True)
@@ -47,6 +54,8 @@ class Shelf:
     used: int = 0
     files: dict[FileKey, list[Choice]] = field(default_factory=dict[FileKey, list[Choice]])
     costs: dict[FileKey, int] = field(default_factory=dict[FileKey, int])
+    served: dict[FileKey, Spans] = field(default_factory=dict[FileKey, Spans])
+    names: dict[str, list[FileKey]] = field(default_factory=dict[str, list[FileKey]])
     texts: dict[str, str] = field(default_factory=dict[str, str])
 
     def open(self) -> Iterator[Entry]:
@@ -65,16 +74,20 @@ class Shelf:
                 entry.reason, entry.note = Reason.SHARE_CAP, "not part of this recipe"
             entry.closed = bool(entry.refused or entry.reason)
 
-    def put(self, entry: Entry, form: Form) -> None:
-        cost = self.marginal(entry, form)
+    def put(self, entry: Entry, form: Form, cost: int | None = None) -> None:
+        cost = self.marginal(entry, form) if cost is None else cost
         entry.spent += cost
         entry.chosen = form
         self.used += cost
-        if entry.key is None:
+        if entry.file is None or entry.key is None:
             self.texts.setdefault(_text_hash(entry), entry.name)
-        else:
-            self.files[entry.key] = self._with(entry, form)
-            self.costs[entry.key] = self.costs.get(entry.key, 0) + cost
+            return
+        key = entry.key
+        if key not in self.files:
+            self.names.setdefault(entry.file.content_hash, []).append(key)
+        self.files[key] = self._with(entry, form)
+        self.costs[key] = self.costs.get(key, 0) + cost
+        self.served[key] = merged(span for choice in self.files[key] for span in choice.form.spans)
 
     def marginal(self, entry: Entry, form: Form) -> int:
         """What serving `entry` in `form` adds to the prompt; it may be nothing, or less when two blocks join."""
@@ -106,21 +119,20 @@ class Shelf:
         for form in entry.forms:
             if entry.chosen is not None and n_lines(form.spans) <= n_lines(entry.chosen.spans):
                 break
-            room = limit - self.used
-            if form is entry.forms[0] and item is None and self._is_hopeless(entry, room):
-                reason = Reason.OVER_BUDGET
+            allowed, limited_by = limit - self.used, Reason.OVER_BUDGET
+            if file is not None and entry.key is not None and file - self.costs.get(entry.key, 0) < allowed:
+                allowed, limited_by = file - self.costs.get(entry.key, 0), Reason.FILE_CAP
+            if item is not None and item < allowed:
+                allowed, limited_by = item, Reason.FILE_CAP
+            reason = reason or limited_by
+            cuttable = item is not None and min_lines is not None
+            if allowed < MIN_BLOCK_TOKENS or (not cuttable and self._is_hopeless(entry, form, allowed)):
                 continue
             cost = self.marginal(entry, form)
-            allowed, reason_here = room, Reason.OVER_BUDGET
-            if file is not None and entry.key is not None and file - self.costs.get(entry.key, 0) < allowed:
-                allowed, reason_here = file - self.costs.get(entry.key, 0), Reason.FILE_CAP
-            if item is not None and item < allowed:
-                allowed, reason_here = item, Reason.FILE_CAP
             if cost <= allowed:
-                self.put(entry, form)
-                entry.reason = reason
+                self.put(entry, form, cost)
+                entry.reason = reason if form is not entry.forms[0] else None
                 return
-            reason = reason or reason_here
             if item is not None and min_lines is not None and cost > item:
                 head = self._head(entry, form, cost, allowed, min_lines)
                 if head is not None:
@@ -129,10 +141,12 @@ class Shelf:
                     return
         entry.reason = reason or entry.reason
 
-    def _is_hopeless(self, entry: Entry, room: int) -> bool:
-        if entry.n_characters <= room * MAX_CHARACTERS_PER_TOKEN:
-            return False
-        return entry.key is None or bool(without(entry.forms[0].spans, self.served(entry.key)))
+    def _is_hopeless(self, entry: Entry, form: Form, room: int) -> bool:
+        """Whether the form's new lines are so long that counting them would be a waste."""
+        if entry.file is None or entry.key is None:
+            return entry.n_characters > room * MAX_CHARACTERS_PER_TOKEN
+        new = without(form.spans, self.served.get(entry.key, ()))
+        return n_characters(new, entry.file.lines) > room * MAX_CHARACTERS_PER_TOKEN
 
     def _head(self, entry: Entry, form: Form, cost: int, allowed: int, min_lines: int) -> Form | None:
         n = int(n_lines(form.spans) * allowed / cost) if cost else 0
@@ -143,10 +157,6 @@ class Shelf:
             n = int(n * CUT_STEP)
         return None
 
-    def served(self, key: FileKey) -> Spans:
-        """All lines of a file that are in the prompt, whole or in part."""
-        return merged(span for choice in self.files.get(key, ()) for span in choice.form.spans)
-
     def _is_copy(self, entry: Entry) -> bool:
         """Whether the same text is served already under another name; then the entry is closed with that name."""
         if entry.file is None:
@@ -155,13 +165,11 @@ class Shelf:
                 entry.closed, entry.reason, entry.note = True, Reason.DUPLICATE, f"same text as {first}"
                 return True
             return False
-        for key, choices in self.files.items():
-            twin = choices[0].candidate.file
-            if key != entry.key and twin is not None and twin.content_hash == entry.file.content_hash:
-                spans = entry.forms[0].spans
-                if spans and not without(spans, self.served(key)):
-                    entry.closed, entry.reason, entry.note = True, Reason.DUPLICATE, f"same text as {twin.path}"
-                    return True
+        for key in self.names.get(entry.file.content_hash, ()):
+            spans = entry.forms[0].spans
+            if key != entry.key and spans and not without(spans, self.served[key]):
+                entry.closed, entry.reason, entry.note = True, Reason.DUPLICATE, f"same text as {key[1]}"
+                return True
         return False
 
     def fold_copies(self, required: Sequence[Entry]) -> None:
@@ -198,10 +206,17 @@ class Shelf:
         return total
 
     def decisions(self) -> tuple[Decision, ...]:
-        return tuple(self._decision(entry) for entry in self.entries)
+        served = [(key, self.files[key][0].candidate.file) for key in self.files]
+        length = sum(n_characters(self.served[key], file.lines) for key, file in served if file is not None)
+        rate = sum(self.costs.values()) / length if length else TOKENS_PER_CHARACTER
+        return tuple(self._decision(entry, rate) for entry in self.entries)
 
-    def _decision(self, entry: Entry) -> Decision:
-        before = self.measure.alone(entry.choice(entry.forms[0]))
+    def _decision(self, entry: Entry, rate: float) -> Decision:
+        """`rate`, tokens a character, sizes what was not served: counting that would take most of the time."""
+        if entry.chosen is None and entry.file is not None:
+            before = MIN_BLOCK_TOKENS + int(entry.n_characters * rate)
+        else:
+            before = self.measure.alone(entry.choice(entry.forms[0]))
         candidate = entry.candidate
         if entry.refused:
             return Decision(candidate.id, Outcome.EXCLUDED, None, entry.refused, before, 0)
@@ -222,7 +237,7 @@ class Shelf:
     def _is_covered(self, entry: Entry) -> bool:
         """Whether the prompt holds every line of its richest form, thanks to others."""
         spans = entry.forms[0].spans
-        return entry.key is not None and bool(spans) and not without(spans, self.served(entry.key))
+        return entry.key is not None and bool(spans) and not without(spans, self.served.get(entry.key, ()))
 
     def blocks(self) -> tuple[Block, ...]:
         """Best file first, in document order inside a file; texts of no file take their own place among them."""

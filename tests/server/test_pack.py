@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ COUNTER = WordCounter()
 quick = settings(max_examples=60, deadline=None)
 
 
-def packed_of(given_candidates: tuple[Candidate, ...], budget: int, **changes: object) -> Packed:
+def packed_of(given_candidates: tuple[Candidate, ...], budget: int, **changes: Any) -> Packed:
     plan = make_plan(**changes)
     return pack(score([make_marked(c) for c in given_candidates], plan), plan, budget, COUNTER)
 
