@@ -86,6 +86,8 @@ _CODE_NAME = re.compile(
 _QUOTED_NAME = re.compile(r"`([^`\n]{1,80})`")
 _IDENTIFIER = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?:\(\))?$")
 _WORD = re.compile(r"[^\W_](?:[\w+#'’-]*[\w+#])?")
+# The head of a commit message by the common convention: `fix(parser): ...`.
+_CHANGE_HEADER = re.compile(r"(?:feat|fix|perf|refactor|build|ci|chore|docs|style|test|revert)(?:\([^)]*\))?!?: ")
 _QUESTION = re.compile(r"(?:how|why|what|when|where|which|who|is|are|does|do|did|has|have)\b", re.IGNORECASE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 # Brand names written like code.
@@ -242,6 +244,8 @@ def _intent(text: str) -> Intent:
             return intent
     if any(stem(word) == stem("tldr") for word in lowered.split()[:3]):
         return Intent.SUMMARIZE
+    if _CHANGE_HEADER.match(lowered):
+        return Intent.EDIT
     # The word in the place of an order: first in the message or in one of its first sentences, after polite words.
     # A commit's scope (`parser: allow ...`) stands before it.
     for sentence in re.split(r"[.!?;\n]\s+|\n|,\s+(?:and|then)\s+", text[:FULLY_READ].strip())[:3]:

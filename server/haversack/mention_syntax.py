@@ -10,7 +10,7 @@ from haversack.types import Mention, MentionKind
 _AT_WORD = re.compile(
     r"""(?<![A-Za-z0-9_.@/+%\-\\])@(?:
         (?P<quote>["'])(?P<quoted>[^"'\n]+)(?P=quote)(?P<suffix>(?:[:\#]L?\d+(?:-L?\d+)?)?)
-        |(?P<bare>[^\s"'`,;()<>\[\]{}|，。、；：？！）】」]+)
+        |(?P<bare>(?!@)[^\s"'`,;()<>\[\]{}|，。、；：？！）】」]+)
     )""",
     re.VERBOSE,
 )

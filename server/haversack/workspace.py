@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -261,6 +262,7 @@ class Workspace:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
             )
         except OSError:
             return ""
@@ -270,8 +272,7 @@ class Workspace:
             return ""
         finally:
             if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
+                _kill(process)
                 await process.wait()
         return output.decode("utf-8", "replace") if process.returncode == 0 else ""
 
@@ -366,3 +367,12 @@ def _text_of(folder: str, path: str, data: bytes) -> FileText | SkipReason:
     lines = tuple(split_lines(decoded[0]))
     language = language_of(path, lines[0] if lines else "")
     return FileText(folder, path, lines, language, content_hash(data))
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Ends git with what it started: a child of it would keep the pipe open, and so the wait for its end."""
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
