@@ -37,7 +37,7 @@ def merge(layers: Sequence[Layer], *, trusted: bool = True) -> tuple[Settings, t
         for name, value in _flatten(layer.raw):
             setting = _BY_NAME.get(name)
             if setting is None:
-                problems.append(_problem("unknown_setting", f"haversack.{name} is not a setting.", _nearest(name)))
+                problems.append(_problem("unknown_setting", f"haversack.{name[:80]} is not a setting.", _nearest(name)))
                 continue
             if value is None:  # editors send null for what is not set
                 continue
@@ -62,22 +62,24 @@ def merge(layers: Sequence[Layer], *, trusted: bool = True) -> tuple[Settings, t
 _BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 # Privacy lists are joined over the layers, so that no later layer can loosen an earlier one.
 _GROWING = frozenset({"restricted_paths", "remote_blocked_paths"})
-# Their values are mappings with free keys, so flattening stops at them.
-_MAPPINGS = frozenset({"models.windows"})
 
 
 # --- layers and cross checks --------------------------------------------------------------------------------------
 
 
-def _flatten(raw: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+# No setting has more parts in its name; deeper nesting is junk, and could exhaust the stack.
+_MAX_DEPTH = 4
+
+
+def _flatten(raw: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
     for key, value in raw.items():
         name = f"{prefix}{key}"
         if not prefix and name.startswith("haversack."):
             name = name.removeprefix("haversack.")
-        if not prefix and name == "haversack" and isinstance(value, Mapping):
-            yield from _flatten(cast("Mapping[str, Any]", value))
-        elif isinstance(value, Mapping) and value and name not in _MAPPINGS and name not in _BY_NAME:
-            yield from _flatten(cast("Mapping[str, Any]", value), f"{name}.")
+        if not prefix and name == "haversack" and isinstance(value, Mapping) and depth < _MAX_DEPTH:
+            yield from _flatten(cast("Mapping[str, Any]", value), "", depth + 1)
+        elif isinstance(value, Mapping) and value and depth < _MAX_DEPTH and name not in _BY_NAME:
+            yield from _flatten(cast("Mapping[str, Any]", value), f"{name}.", depth + 1)
         elif not (isinstance(value, Mapping) and not value):
             yield name, value
 

@@ -45,7 +45,7 @@ class Setting:
 def read_tokens(value: object) -> int:
     """`16k`, `128K`, `1m`, `16000` or a number. k is 1,000."""
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+(?:[_,]\d{3})*(?:\.\d+)?)\s*([kKmM]?)\s*", value)
+        found = re.fullmatch(r"\s*([0-9]{1,12}(?:[_,][0-9]{3})*(?:\.[0-9]{1,6})?)\s*([kKmM]?)\s*", value)
         if not found:
             raise ValueError(value)
         unit = {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]

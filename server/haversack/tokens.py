@@ -110,6 +110,10 @@ _ESTIMATES: dict[str, _Estimate] = {
 }
 
 
+# Every family that a model of the catalogue may name.
+FAMILIES = frozenset(_ESTIMATES)
+
+
 @lru_cache(maxsize=64)
 def load_counter(family: str) -> TokenCounter:
     for load in (_quicktok, _splintr):

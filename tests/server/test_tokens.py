@@ -39,7 +39,7 @@ def _kinds() -> dict[str, str]:
     return {
         "prose": PROSE,
         "python": "def resolve(self, model: str) -> int:\n    return self._windows.get(model.lower(), 16_000)\n\n" * 20,
-        "typescript": "export const useStore = create<State>()((set) => ({ items: [], add: (item) => set(i) }));\n" * 20,
+        "typescript": "export const store = create<State>()((set) => ({ items: [], add: (item) => set(i) }));\n" * 20,
         "c": "static inline int foo_bar(struct foo *f, size_t n)\n{\n\treturn f->buf[n & 0xffu] != '\\0';\n}\n" * 20,
         "json": "".join(f'{{"id": {rng.random()}, "n": [{rng.randrange(10**9)}, null, true]}},\n' for _ in range(60)),
         "markdown": "## Heading\n\n- **bold** `code` [link](https://example.org/a?b=c)\n\n| a | b |\n| - | - |\n" * 20,
