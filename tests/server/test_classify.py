@@ -222,8 +222,9 @@ def test_terms_keep_names_as_written_and_leave_function_words_out() -> None:
 def test_terms_of_a_commit_message_leave_its_machine_parts_out() -> None:
     """Trailers, links, addresses, digests and rules of dashes are nothing to search for."""
     text = (
-        "Make `raise_for_status` chainable (#123)\n\n* merge branch 'x' of y\n* Update test_async_client.py\n---------\n"
-        "See https://example.org/issue for deadbeef12\n\nCo-authored-by: Ann <ann@example.org>\nSigned-off-by: Bob <b@c.d>"
+        "Make `raise_for_status` chainable (#123)\n\n* merge branch 'x' of y\n* Update test_async_client.py\n---\n"
+        "See https://example.org/issue for deadbeef12\n\nCo-authored-by: Ann <ann@example.org>\n"
+        "Signed-off-by: Bob <b@c.d>"
     )
     made = plan(text)
     joined = " ".join(made.terms).lower()
