@@ -20,7 +20,19 @@ from haversack.recipes import lookup
 from haversack.route import context_budget, route
 from haversack.score import Near, score
 from haversack.tokens import TokenCounter, counter
-from haversack.types import Bundle, HaversackError, Plan, Request, Route, Snapshot, Timing, TokenUse
+from haversack.types import (
+    Bundle,
+    HaversackError,
+    History,
+    OverBudget,
+    Packed,
+    Plan,
+    Request,
+    Route,
+    Snapshot,
+    Timing,
+    TokenUse,
+)
 from haversack.uris import canonical
 from haversack.workspace import Workspace
 
@@ -59,16 +71,12 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     way = watch.timed("route", route, request, marked, settings)
     count = services.counter(way.model.tokenizer)
     scored = watch.timed("score", score, marked, plan, _near(request, snapshot))
-    fixed = fixed_cost(plan, settings, count)
-    share = _history_share(way, fixed + request.tools_tokens)
-    history = watch.timed("compact", compact, request.history, share, count)
-    budget = context_budget(way, request, system=fixed, question=0, history=history.tokens_after)
     config = replace(services.pack_config, shares=lookup(request.recipe).shares)
-    packing = partial(pack, config=config, remote=not way.model.local)
-    packed = watch.timed("pack", packing, scored, plan, budget, count)
+    packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
+    history, packed = _fit(request, way, fixed_cost(plan, settings, count), count, packing=packing, watch=watch)
     prompt, costs = watch.timed("assemble", assemble, packed, history, plan, settings, count)
     problems = (*request.problems, *privacy.problems, *gathered.problems)
-    use = _token_use(way, costs, request, budget, count)
+    use = _token_use(way, costs, request, packed.budget, count)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index)
     manifest = record(scored, packed, plan, circumstances)
     return Bundle("completed", prompt, packed.blocks, way, manifest, history, version_hash(prompt, way), problems)
@@ -86,19 +94,37 @@ async def preview(request: Request, workspace: Workspace, services: Services = S
     )
 
 
-def _history_share(way: Route, fixed: int) -> int:
-    """Tokens for the conversation. Raises `context_window_exceeded` when the question alone leaves none."""
-    room = way.window - way.reply_reserve - fixed
+def _fit(
+    request: Request, way: Route, fixed: int, count: TokenCounter, *, packing: Callable[..., Packed], watch: _Stopwatch
+) -> tuple[History, Packed]:
+    """The conversation within its share and the context in what is left; required items come before old messages."""
+    room = way.window - way.reply_reserve - fixed - request.tools_tokens
     if room < 0:
-        raise HaversackError(
-            "context_window_exceeded",
-            f"The question, the system text and the tools take {fixed:,} tokens, {-room:,} more than the window of "
-            f"{way.window:,} has beside the reply.",
-            "Shorten the question or the system prompt, or choose a model with a larger window.",
-            needed=fixed,
-            budget=way.window - way.reply_reserve,
-        )
-    return int(room * HISTORY_SHARE)
+        raise _no_room(way, room)
+    history = watch.timed("compact", compact, request.history, int(room * HISTORY_SHARE), count)
+    budget = context_budget(way, request, system=fixed, question=0, history=history.tokens_after)
+    try:
+        return history, watch.timed("pack", packing, budget=budget)
+    except OverBudget as error:
+        needed = int(str(error.details["needed"]))
+        if needed > context_budget(way, request, system=fixed, question=0, history=0):
+            raise
+        try:
+            history = watch.timed("compact again", compact, request.history, room - needed, count)
+        except HaversackError:
+            raise error from None
+        return history, watch.timed("pack", packing, budget=needed)
+
+
+def _no_room(way: Route, room: int) -> HaversackError:
+    return HaversackError(
+        "context_window_exceeded",
+        f"Question, system text and tools take {-room:,} tokens more than the window of {way.window:,} has room for "
+        f"beside a reply of {way.reply_reserve:,}.",
+        "Shorten the question or the system prompt, offer fewer tools, or choose a model with a larger window.",
+        needed=way.window - way.reply_reserve - room,
+        budget=way.window - way.reply_reserve,
+    )
 
 
 def _near(request: Request, snapshot: Snapshot) -> Near:

@@ -1,0 +1,221 @@
+"""The whole line on a small workspace on disk, with the real stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from gathering import World, run
+from line_builders import make_candidate, make_file
+
+from haversack import pipeline
+from haversack.gather import Gathered, gather
+from haversack.pipeline import Services
+from haversack.templates.chat import message_tokens
+from haversack.tokens import counter
+from haversack.types import (
+    Bundle,
+    Candidate,
+    CompactTier,
+    HaversackError,
+    InvalidRequest,
+    Kind,
+    Message,
+    Outcome,
+    OverBudget,
+    Plan,
+    Request,
+    Role,
+    Settings,
+    Source,
+)
+from haversack.workspace import Workspace
+
+FILES = {
+    "src/budget.py": "def split_budget(total, parts):\n    return [total // parts] * parts\n\n\nLIMIT = 4\n",
+    "src/other.py": "def unrelated():\n    return 'nothing'\n",
+    "README.md": "# Demo\n\nIt splits a budget.\n",
+}
+MODEL = "openai/gpt-4o"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path, {"demo": dict(FILES)})
+
+
+def ask(world: World, request: Request | str, services: Services | None = None) -> Bundle:
+    asked = Request(request, model=MODEL) if isinstance(request, str) else request
+    return run(pipeline.run(asked, world.workspace(), services or Services()))
+
+
+def test_a_question_about_code_gets_the_code(world: World) -> None:
+    """The definition is in a block, the row says so, and the prompt ends with the question."""
+    bundle = ask(world, "how does split_budget work?")
+    assert any(block.path == "src/budget.py" and "def split_budget" in block.text for block in bundle.blocks)
+    assert bundle.prompt.messages[-1].content.endswith("## Question\n\nhow does split_budget work?")
+    assert bundle.status == "completed"
+    assert bundle.manifest.classification["codebase"] is True
+    assert [row for row in bundle.manifest.items if row.path == "src/budget.py" and row.outcome is Outcome.INCLUDED]
+
+
+def test_small_talk_skips_gathering(world: World) -> None:
+    """No source runs, and the prompt is the greeting."""
+
+    async def never(plan: Plan, workspace: Workspace) -> Gathered:
+        raise AssertionError("gathered for small talk")
+
+    bundle = ask(world, "hi", Services(gather=never))
+    assert bundle.blocks == ()
+    assert bundle.prompt.messages[-1].content == "hi"
+
+
+def test_token_use_adds_up_and_fits_the_window(world: World) -> None:
+    """Each part is counted, tools included; prompt, tools and reply fit the window."""
+    history = (Message(Role.USER, "hello"), Message(Role.ASSISTANT, "hi"))
+    bundle = ask(world, Request("how does split_budget work?", model=MODEL, tools_tokens=321, history=history))
+    use = bundle.manifest.tokens
+    count_ = counter(bundle.route.model.tokenizer)
+    sent = sum(message_tokens(message, count_) for message in bundle.prompt.messages)
+    assert use.tools == 321
+    assert use.total == use.system + use.tools + use.history + use.question + use.context
+    assert use.total >= sent + 321
+    assert use.total + use.reply_reserve <= use.window
+    assert use.context == sum(block.tokens for block in bundle.blocks) <= use.context_budget
+    assert use.counted == "exact"
+
+
+def test_the_requests_budget_caps_the_context(world: World) -> None:
+    """With room for one line only, no block costs more."""
+    bundle = ask(world, Request("how does split_budget work?", model=MODEL, budget_tokens=40))
+    assert bundle.manifest.tokens.context_budget == 40
+    assert sum(block.tokens for block in bundle.blocks) <= 40
+
+
+def test_a_long_conversation_is_compacted_before_context_is_packed(world: World) -> None:
+    """History takes its share at most, and context still has room."""
+    history = tuple(Message(Role.USER, f"turn {at} " + "word " * 600) for at in range(12))
+    settings = Settings(context_window=8_000)
+    small = World(world.tmp, {"demo": dict(FILES)}, settings)
+    bundle = ask(small, Request("how does split_budget work?", model=MODEL, history=history))
+    assert bundle.history.tier is not CompactTier.NONE
+    assert bundle.history.tokens_after <= 8_000 * pipeline.HISTORY_SHARE
+    assert bundle.blocks
+    assert bundle.manifest.tokens.total + bundle.manifest.tokens.reply_reserve <= 8_000
+
+
+def test_a_conversation_gives_way_to_what_is_required(world: World) -> None:
+    """A mentioned file that needs part of the conversation's share gets it: the conversation is compacted further."""
+
+    async def given(plan: Plan, workspace: Workspace) -> Gathered:
+        big = make_candidate("b", make_file("b.py", 450), kind=Kind.FILE, source=Source.MENTIONS, required=True)
+        return Gathered((big,), (), ())
+
+    small = World(world.tmp, {"demo": dict(FILES)}, Settings(context_window=8_000))
+    history = tuple(Message(Role.USER, f"turn {at} " + "word " * 250) for at in range(12))
+    request = Request("how does split_budget work?", model=MODEL, history=history)
+    bundle = ask(small, request, Services(gather=given))
+    assert bundle.blocks[0].spans == ((0, 450),)
+    assert "compact again" in {timing.name for timing in bundle.manifest.timings}
+    assert bundle.manifest.tokens.total + bundle.manifest.tokens.reply_reserve <= 8_000
+
+
+def test_a_question_larger_than_the_window_is_refused_with_numbers(world: World) -> None:
+    """The error names the code, the size and what to do."""
+    with pytest.raises(HaversackError) as caught:
+        ask(
+            World(world.tmp, {"demo": dict(FILES)}, Settings(context_window=4_000)), "fix this code: " + "word " * 9_000
+        )
+    assert caught.value.code == "context_window_exceeded"
+    assert caught.value.remedy
+
+
+def test_an_unknown_recipe_is_refused(world: World) -> None:
+    """Before any work is done."""
+    with pytest.raises(InvalidRequest):
+        ask(world, Request("hi", recipe="nonsense"))
+
+
+def test_a_kind_that_the_recipe_has_not_stays_out(world: World) -> None:
+    """It has a row that says so."""
+
+    async def given(plan: Plan, workspace: Workspace) -> Gathered:
+        team = make_candidate("team", None, kind=Kind.TEAM, text="owned by us\n", source=Source.KNOWLEDGE)
+        return Gathered((team,), (), ())
+
+    def outcome(recipe: str) -> Outcome:
+        request = Request("how does split_budget work?", model=MODEL, recipe=recipe)
+        return ask(world, request, Services(gather=given)).manifest.items[0].outcome
+
+    assert outcome("chat") is Outcome.INCLUDED
+    assert outcome("edit") is Outcome.EXCLUDED
+
+
+def test_restricted_files_stay_out_of_a_remote_prompt(world: World) -> None:
+    """No byte of them is in any message; the manifest has the row with its reason."""
+    closed = World(world.tmp, {"demo": dict(FILES)}, replace(Settings(), restricted_paths=("src/budget.py",)))
+    bundle = ask(closed, Request("how does split_budget work?", model=MODEL))
+    assert not any("total // parts" in message.content for message in bundle.prompt.messages)
+    rows = [row for row in bundle.manifest.items if row.path == "src/budget.py"]
+    assert rows
+    assert all(row.outcome is Outcome.EXCLUDED for row in rows)
+
+
+def test_same_question_same_bytes(world: World) -> None:
+    """Two runs agree on prompt, decisions and hashes, whatever the clock says."""
+    ticks = count()
+    first = ask(world, "how does split_budget work?")
+    second = ask(world, "how does split_budget work?", Services(clock=lambda: float(next(ticks))))
+    assert second.prompt == first.prompt
+    assert second.blocks == first.blocks
+    assert (second.version_hash, second.manifest.hash) == (first.version_hash, first.manifest.hash)
+    assert second.manifest.items == first.manifest.items
+
+
+def test_every_stage_is_in_the_timings(world: World) -> None:
+    """A slow answer can be explained from its manifest."""
+    names = {timing.name for timing in ask(world, "how does split_budget work?").manifest.timings}
+    assert {"classify", "mark", "route", "score", "compact", "pack", "assemble", "hybrid", "symbols"} <= names
+
+
+def test_preview_has_the_decisions_without_content(world: World) -> None:
+    """Same rows, same hashes, no text anywhere."""
+    request = Request("how does split_budget work?", model=MODEL, history=(Message(Role.USER, "CANARY earlier"),))
+    full = ask(world, request)
+    preview = run(pipeline.preview(request, world.workspace()))
+    assert preview.manifest.hash == full.manifest.hash
+    assert preview.version_hash == full.version_hash
+    assert [block.tokens for block in preview.blocks] == [block.tokens for block in full.blocks]
+    assert not any(block.text for block in preview.blocks)
+    assert not any(message.content for message in preview.prompt.messages)
+    assert "CANARY" not in repr((preview.history, preview.prompt, preview.blocks))
+
+
+def test_what_is_required_and_does_not_fit_is_refused(world: World) -> None:
+    """The error lists the items; nothing is left out silently."""
+
+    async def given(plan: Plan, workspace: Workspace) -> Gathered:
+        big: Candidate = make_candidate(
+            "big", make_file("big.py", 3_000), kind=Kind.FILE, source=Source.MENTIONS, required=True
+        )
+        return Gathered((big,), (), ())
+
+    with pytest.raises(OverBudget) as caught:
+        ask(world, "how does split_budget work?", Services(gather=given))
+    assert caught.value.details["items"]
+
+
+def test_problems_of_all_stages_are_in_the_bundle(world: World) -> None:
+    """A broken source does not cost the reply, and the reader is told."""
+
+    async def broken(plan: Plan, workspace: Workspace) -> Gathered:
+        async def fail(_plan: Plan, _workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[()]]:
+            raise OSError("disk on fire")
+
+        return await gather(plan, workspace, dict.fromkeys(Source, fail))
+
+    bundle = ask(world, "how does split_budget work?", Services(gather=broken))
+    assert {problem.code for problem in bundle.problems} == {"source_failed"}
+    assert bundle.problems == bundle.manifest.problems
