@@ -200,6 +200,11 @@ def draw_pool(cursor: Cursor, searched: Sequence[str], corpus: Corpus, limit: in
     return [row[0] for row in rows]
 
 
+def scored_words(searched: Sequence[str], corpus: Corpus) -> list[str]:
+    """The words that take part in exact scores, rarest first."""
+    return sorted(searched, key=lambda word: (-corpus.rarity(word), word))[:MAX_SCORED_WORDS]
+
+
 def score(searched: Sequence[str], documents: Sequence[Document], corpus: Corpus) -> Array:
     """Exact BM25 of each document: shape (len(documents),), at least 0, 0 when no word is in it.
 
@@ -207,7 +212,7 @@ def score(searched: Sequence[str], documents: Sequence[Document], corpus: Corpus
     this very question, so every word would look common; the corpus's own are put in their place. That also makes it
     cheap: only words of the question are handed over, not whole documents.
     """
-    scored = sorted(searched, key=lambda word: (-corpus.rarity(word), word))[:MAX_SCORED_WORDS]
+    scored = scored_words(searched, corpus)
     if not documents or not scored:
         return np.zeros(len(documents), np.float32)
     counts = [_weighted(document, scored) for document in documents]
@@ -221,12 +226,38 @@ def score(searched: Sequence[str], documents: Sequence[Document], corpus: Corpus
     return np.asarray(scorer.get_scores(scored), np.float32)
 
 
+def counts_of(terms: str, searched: Sequence[str]) -> dict[str, int]:
+    """How often each of `searched` stands in a packed word list; words that do not are left out."""
+    return {word: count_of(terms, word) for word in searched if f" {word}=" in terms}
+
+
+def name_match(document: Document, searched: Sequence[str], corpus: Corpus) -> float:
+    """How well the names a chunk defines answer to the question: rarities of shared words, less for foreign ones."""
+    inside = frozenset(_name_words(document.heading, document.names))
+    shared = [word for word in searched if word in inside]
+    if not shared:
+        return 0.0
+    # Half a foreign word counts against one shared word: `get_user_by_id` still answers to "user id".
+    foreign = 0.5 * (len(inside) - len(shared))
+    return sum(map(corpus.rarity, shared)) * len(shared) / (len(shared) + foreign)
+
+
+def path_match(path: str, searched: Sequence[str], corpus: Corpus) -> float:
+    """What the words of the question in this path are worth, 0..1; two words that hardly occur elsewhere make 1."""
+    inside = frozenset(path_words(path))
+    worth = sum(corpus.rarity(word) for word in searched if word in inside)
+    return min(1.0, worth / (2 * math.log(2 + corpus.n_chunks)))
+
+
+def stem_match(path: str, searched: Sequence[str]) -> float:
+    """Share of the words of the file's own name, less its extension, that the question holds."""
+    inside = path_words(path.rpartition("/")[2].partition(".")[0])
+    asked = frozenset(searched)
+    return sum(word in asked for word in inside) / len(inside) if inside else 0.0
+
+
 def _weighted(document: Document, searched: Sequence[str]) -> dict[str, float]:
-    terms = document.terms
-    counts: dict[str, float] = {}
-    for word in searched:
-        if f" {word}=" in terms:
-            counts[word] = float(count_of(terms, word))
+    counts: dict[str, float] = dict(counts_of(document.terms, searched))
     for weight, field in (
         (NAME_WEIGHT, frozenset(_name_words(document.heading, document.names))),
         (PATH_WEIGHT, path_words(document.path)),

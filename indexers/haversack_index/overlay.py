@@ -20,12 +20,16 @@ class OverlayChunk:
 
     chunk: Chunk
     document: Document
+    file_size: int  # of the whole buffer, in characters
 
 
 def overlay_chunks(files: Sequence[ParsedFile]) -> list[OverlayChunk]:
     """All chunks of all buffers; the last buffer of a path wins. Few, so all of them are scored."""
     latest = {file.path: file for file in files}
-    return [OverlayChunk(chunk, document_of(chunk)) for file in latest.values() for chunk in file.chunks]
+    sizes = {path: sum(len(chunk.text) for chunk in file.chunks) for path, file in latest.items()}
+    return [
+        OverlayChunk(chunk, document_of(chunk), sizes[file.path]) for file in latest.values() for chunk in file.chunks
+    ]
 
 
 def document_of(chunk: Chunk) -> Document:

@@ -1,48 +1,66 @@
 """The order of search results: one pure function from scored chunks to files, every number of it named.
 
-A chunk's score is its keyword and vector scores, each brought to 0..1 over the pool, summed by weight. A file's score
-is its best chunk's, with bounded help from its other chunks and from its path, less what kind of file it is.
+A chunk is worth its words, its meaning and the names it defines. A file is worth its words taken together, its best
+chunks, and its path, less a share when it is a test or talks about code rather than being it. Each of these is brought
+to 0..1 over the pool before it is weighed, so the weights below can be compared.
+
+The weights were found on eleven public repositories (which files and hunks did the commit with this message change?)
+and checked on five others, in seven languages. All lie on wide plateaus: halving or doubling any one of them moves the
+mean reciprocal rank of the first changed file by less than 0.02.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from haversack_index.types import ChunkKind, FileHit, Hit, Parts, Query, Span
 
-# Share of the vectors in the fused score when neither the query nor the embedder names one.
-DEFAULT_VECTOR_WEIGHT = 0.7
-# The most that all further chunks of a file add together: enough to part files whose best chunks are close.
-FURTHER_LIMIT = 0.15
-# A file whose path holds all words of the question is lifted this much; a share of the words lifts by that share.
-PATH_LIFT = 0.15
-# A chunk that defines a name the question writes out.
-NAME_LIFT = 0.25
-# A file whose path the question writes out.
-NAMED_PATH_LIFT = 0.5
-# Files that talk about code rather than being it, unless they are asked for.
-TEST_PENALTY = -0.15
-DOCS_PENALTY = -0.05
-EXAMPLE_PENALTY = -0.10
-VENDORED_PENALTY = -0.20
+# Share of the vectors against the words when neither the query nor the embedder names one.
+DEFAULT_VECTOR_WEIGHT = 0.3
+# A chunk whose defined names are all in the question gains about half of what perfect words would give it.
+CHUNK_NAMES = 0.45
+# The best chunk counts for a file about as much as its words taken together: both ways of being relevant are common.
+BEST_CHUNK = 1.1
+# Each further chunk of a file counts this much less than the one before; three of them part close files.
+FURTHER_DECAY = 0.25
+FURTHER_CHUNKS = 3
+# Words of the question in the path, and how much of the file's own name they cover.
+PATH_WORDS = 0.45
+FILE_NAME = 0.35
+# The question defines or writes out a name or a path of the file: rarely by chance.
+WRITTEN_NAME = 0.4
+WRITTEN_PATH = 1.5
+# What is left of a file's score unless that kind of file is wanted. At 0.5 tests begin to crowd out what they test.
+TEST_SHARE = 0.35
+DOCS_SHARE = 0.35
+EXAMPLE_SHARE = 0.4
+VENDORED_SHARE = 0.3
+# BM25 for whole files: length counts less against a file than against a chunk, as files are long for many reasons.
+FILE_K1, FILE_B = 1.4, 0.3
 
 _TEST = re.compile(
-    r"(^|/)(tests?|testing|__tests__|specs?|testdata|fixtures|e2e)/|(^|/)(test_|conftest)[^/]*$|[._-](test|tests|spec)\.[^/.]+$"
-    r"|[a-z0-9](Test|Tests|Spec)\.[^/.]+$"
+    r"(^|/)(tests?|testing|__tests__|specs?|testdata|fixtures|e2e|playground)/|(^|/)(test_|conftest)[^/]*$"
+    r"|[._-](test|tests|spec)\.[^/.]+$|[a-z0-9](Test|Tests|Spec)\.[^/.]+$"
 )
-_DOCS = re.compile(r"(^|/)docs?/|\.(md|mdx|rst|adoc|txt)$|(^|/)(changelog|changes|license|news)[^/]*$", re.IGNORECASE)
+_DOCS = re.compile(
+    r"(^|/)(docs?|documentation|website)/|\.(md|mdx|rst|adoc|txt|html|css|json|ya?ml|toml|cfg|ini)$"
+    r"|(^|/)(changelog|changes|history|license|news)[^/]*$",
+    re.IGNORECASE,
+)
 _EXAMPLE = re.compile(r"(^|/)(examples?|samples?|demos?|tutorials?|benchmarks?)/", re.IGNORECASE)
 _VENDORED = re.compile(r"(^|/)(_?vendor(ed)?|third[_-]?party|extern(al)?|deps)/", re.IGNORECASE)
-_README = re.compile(r"(^|/)readme[^/]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredChunk:
     """One chunk of the pool. `keyword` is exact BM25 (0: no word in it); `cosine` is None where there is no vector.
 
-    `path_match` is the share of the question's words that stand in the path, 0..1.
+    `counts` says how often each word of the question stands in it, `name_match` how well its names answer to them
+    (any scale from 0), `path_match` which share of them its path holds, `stem_match` which share of the file's own
+    name they cover (both 0..1). `file_size` is the whole file's, in bytes.
     """
 
     span: Span
@@ -54,55 +72,109 @@ class ScoredChunk:
     content_hash: str
     keyword: float
     cosine: float | None
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    name_match: float = 0.0
     path_match: float = 0.0
+    stem_match: float = 0.0
+    file_size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of the whole index: what a word is worth, and the mean size of a file in bytes."""
+
+    rarity: Mapping[str, float] = field(default_factory=dict[str, float])
+    mean_file_size: float = 1.0
 
 
 def rank(
-    pool: Sequence[ScoredChunk], query: Query, vector_weight: float = DEFAULT_VECTOR_WEIGHT
+    pool: Sequence[ScoredChunk],
+    query: Query,
+    vector_weight: float = DEFAULT_VECTOR_WEIGHT,
+    statistics: Statistics = Statistics(),
 ) -> tuple[FileHit, ...]:
     """Files best first, chunks best first within; ties go by path and line. `vector_weight` is the embedder's own."""
     vector_share, text_share = _shares(pool, query, vector_weight)
     keywords = _scaled([chunk.keyword for chunk in pool], floor=0.0)
     cosines = _scaled([chunk.cosine for chunk in pool])
-    wanted_names = {name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for name in query.identifiers}
-    by_path: dict[str, list[Hit]] = {}
-    lifts: dict[str, float] = {}
-    for chunk, keyword, cosine in zip(pool, keywords, cosines, strict=True):
+    named = _scaled([chunk.name_match for chunk in pool], floor=0.0)
+    wanted = {name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for name in query.identifiers}
+    hits: dict[str, list[Hit]] = {}
+    chunks: dict[str, list[ScoredChunk]] = {}
+    nearest: dict[str, float] = {}
+    for chunk, keyword, cosine, name in zip(pool, keywords, cosines, named, strict=True):
         parts: list[tuple[str, float]] = []
         _add(parts, "keyword", text_share * keyword)
         _add(parts, "vector", vector_share * cosine)
-        _add(parts, "name", NAME_LIFT if wanted_names.intersection(chunk.names) else 0.0)
-        hit = _hit(chunk, tuple(parts))
-        by_path.setdefault(chunk.span.path, []).append(hit)
-        lifts[chunk.span.path] = chunk.path_match
-    files = [_file(path, hits, lifts[path], query) for path, hits in by_path.items()]
+        _add(parts, "names", CHUNK_NAMES * name)
+        _add(parts, "written_name", WRITTEN_NAME if wanted.intersection(chunk.names) else 0.0)
+        path = chunk.span.path
+        hits.setdefault(path, []).append(_hit(chunk, tuple(parts)))
+        chunks.setdefault(path, []).append(chunk)
+        nearest[path] = max(nearest.get(path, 0.0), cosine)
+    words = _file_words(chunks, statistics)
+    files = [
+        _file(
+            path,
+            found,
+            chunks[path][0],
+            query,
+            words=text_share * words[path],
+            meaning=vector_share * nearest[path],
+        )
+        for path, found in hits.items()
+    ]
     files.sort(key=lambda file: (-file.score, file.path))
     return tuple(files[: query.max_files])
 
 
-def path_parts(path: str, query: Query) -> Parts:
-    """What kind of file this is, as negative parts, unless that kind is wanted."""
-    parts: list[tuple[str, float]] = []
-    if _TEST.search(path) and not query.tests_wanted:
-        _add(parts, "test", TEST_PENALTY)
-    if _DOCS.search(path) and not _README.search(path) and not query.docs_wanted:
-        _add(parts, "docs", DOCS_PENALTY)
-    if _EXAMPLE.search(path) and not query.docs_wanted:
-        _add(parts, "example", EXAMPLE_PENALTY)
+def kind_share(path: str, query: Query) -> tuple[str, float]:
+    """What is left of the score of such a file, and the name of that kind; 1.0 for code and for what is wanted."""
     if _VENDORED.search(path):
-        _add(parts, "vendored", VENDORED_PENALTY)
-    return tuple(parts)
+        return ("vendored", VENDORED_SHARE)
+    if not query.tests_wanted and _TEST.search(path):
+        return ("test", TEST_SHARE)
+    if not query.docs_wanted:
+        if _EXAMPLE.search(path):
+            return ("example", EXAMPLE_SHARE)
+        if _DOCS.search(path):
+            return ("docs", DOCS_SHARE)
+    return ("", 1.0)
 
 
-def _file(path: str, hits: list[Hit], path_match: float, query: Query) -> FileHit:
+def _file(path: str, hits: list[Hit], any_chunk: ScoredChunk, query: Query, *, words: float, meaning: float) -> FileHit:
     hits.sort(key=lambda hit: (-hit.score, hit.span))
-    parts = list(hits[0].parts)
-    further = sum(max(hit.score, 0.0) for hit in hits[1:])
-    _add(parts, "further", FURTHER_LIMIT * further / (1.0 + further))
-    _add(parts, "path", PATH_LIFT * path_match)
-    _add(parts, "named_path", NAMED_PATH_LIFT if _is_named(path, query.paths) else 0.0)
-    parts += path_parts(path, query)
+    parts: list[tuple[str, float]] = []
+    _add(parts, "words", words)
+    _add(parts, "meaning", meaning)
+    _add(parts, "best_chunk", BEST_CHUNK * hits[0].score)
+    further = (hit.score * FURTHER_DECAY**place for place, hit in enumerate(hits[1 : 1 + FURTHER_CHUNKS], 1))
+    _add(parts, "further", BEST_CHUNK * sum(further))
+    _add(parts, "path", PATH_WORDS * any_chunk.path_match)
+    _add(parts, "file_name", FILE_NAME * any_chunk.stem_match)
+    _add(parts, "written_path", WRITTEN_PATH if _is_written(path, query.paths) else 0.0)
+    kind, share = kind_share(path, query)
+    _add(parts, kind, (share - 1.0) * sum(value for _, value in parts))
     return FileHit(path, sum(value for _, value in parts), tuple(parts), tuple(hits[: query.hits_per_file]))
+
+
+def _file_words(chunks: Mapping[str, Sequence[ScoredChunk]], statistics: Statistics) -> dict[str, float]:
+    """BM25 of each file over the words of its pooled chunks together, brought to 0..1.
+
+    Chunks outside the pool hold common words only, which would add next to nothing.
+    """
+    scores: dict[str, float] = {}
+    mean = max(statistics.mean_file_size, 1.0)
+    for path, found in chunks.items():
+        counts: Counter[str] = Counter()
+        for chunk in found:
+            counts.update(chunk.counts)
+        norm = FILE_K1 * (1 - FILE_B + FILE_B * found[0].file_size / mean)
+        scores[path] = sum(
+            statistics.rarity.get(word, 0.0) * count * (FILE_K1 + 1) / (count + norm) for word, count in counts.items()
+        )
+    best = max(scores.values(), default=0.0)
+    return {path: score / best if best > 0 else 0.0 for path, score in scores.items()}
 
 
 def _hit(chunk: ScoredChunk, parts: Parts) -> Hit:
@@ -142,8 +214,8 @@ def _scaled(values: Sequence[float | None], floor: float | None = None) -> list[
     return [0.0 if value is None else (value - low) / width for value in values]
 
 
-def _is_named(path: str, named: Iterable[str]) -> bool:
-    return any(path == name or path.endswith("/" + name.lstrip("./")) for name in named if name.strip("./"))
+def _is_written(path: str, written: Iterable[str]) -> bool:
+    return any(path == name or path.endswith("/" + name.lstrip("./")) for name in written if name.strip("./"))
 
 
 def _add(parts: list[tuple[str, float]], name: str, value: float) -> None:

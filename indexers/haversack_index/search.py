@@ -13,14 +13,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import apsw
 
 from haversack_index import lexical, overlay, vectors
-from haversack_index.database import SEPARATOR, Cursor, cursor_of, get_meta
+from haversack_index.database import SEPARATOR, Cursor, cursor_of, get_meta, storable
 from haversack_index.embed import document_text
-from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, rank
+from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, Statistics, rank
 from haversack_index.text import decode, split_lines
 from haversack_index.types import Array, Chunk, ChunkKind, Embedder, ParsedFile, Query, SearchResult, Span, Tier
 from haversack_index.walk import CannotRead, Skipped, WalkRules, read_file, walk
@@ -56,6 +56,7 @@ class _Row(NamedTuple):
     language: str
     length: int
     terms: str
+    file_size: int
 
 
 @dataclass(slots=True)
@@ -67,6 +68,7 @@ class Shared:
     generation: int = -1
     n_chunks: int = 0
     mean_length: float = 1.0
+    mean_file_size: float = 1.0
     frequencies: dict[str, int] = field(default_factory=dict[str, int])
     overlay_vectors: dict[tuple[str, str], Array] = field(default_factory=dict[tuple[str, str], Array])
 
@@ -126,18 +128,42 @@ def _search(
     documents = [lexical.Document(row.path, row.heading, row.names, row.terms, row.length) for row in rows]
     documents += [item.document for item in unsaved]
     keywords = lexical.score(searched, documents, corpus)
+    match = _Match(lexical.scored_words(searched, corpus), corpus)
     pool = [
-        _scored(row, float(keyword), cosines.get(row.id), searched)
-        for row, keyword in zip(rows, keywords[: len(rows)], strict=True)
+        _scored(row, document, float(keyword), cosines.get(row.id), match)
+        for row, document, keyword in zip(rows, documents, keywords[: len(rows)], strict=False)
     ]
     unsaved_keywords = keywords[len(rows) :]
     unsaved_cosines = _overlay_cosines(unsaved, unsaved_keywords, embedder, vector, shared=shared, problems=problems)
     for index, item in enumerate(unsaved):
         keyword, cosine = float(unsaved_keywords[index]), unsaved_cosines.get(index)
         if keyword > 0 or cosine is not None:
-            pool.append(_scored_unsaved(item, keyword, cosine, searched))
+            pool.append(_scored_unsaved(item, keyword, cosine, match))
     weight = embedder.vector_weight if embedder is not None else DEFAULT_VECTOR_WEIGHT
-    return SearchResult(rank(pool, query, weight), tier, generation, tuple(problems))
+    statistics = Statistics({word: corpus.rarity(word) for word in searched}, shared.mean_file_size)
+    return SearchResult(rank(pool, query, weight, statistics), tier, generation, tuple(problems))
+
+
+class _MatchParts(TypedDict):
+    counts: dict[str, int]
+    name_match: float
+    path_match: float
+    stem_match: float
+
+
+class _Match(NamedTuple):
+    """The question's words and what they are worth, for the parts of a score that are not BM25."""
+
+    searched: Sequence[str]
+    corpus: lexical.Corpus
+
+    def parts(self, document: lexical.Document) -> _MatchParts:
+        return {
+            "counts": lexical.counts_of(document.terms, self.searched),
+            "name_match": lexical.name_match(document, self.searched, self.corpus),
+            "path_match": lexical.path_match(document.path, self.searched, self.corpus),
+            "stem_match": lexical.stem_match(document.path, self.searched),
+        }
 
 
 def _question_vector(embedder: Embedder, query: Query) -> _Question:
@@ -181,14 +207,14 @@ def _named_chunks(cursor: Cursor, query: Query) -> Iterable[int]:
         " WHERE s.name=? LIMIT ?"
     )
     for name in query.identifiers[:MAX_NAMES]:
-        last = name.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
+        last = storable(name.rsplit(".", 1)[-1].rsplit("::", 1)[-1])
         yield from (row[0] for row in cursor.execute(by_symbol, (last, CHUNKS_PER_NAME)).fetchall())
     by_path = (
         "SELECT c.id FROM files f JOIN chunks c ON c.file_id=f.id"
         " WHERE f.path=? OR substr(f.path, ?)=? ORDER BY c.id LIMIT ?"
     )
     for path in query.paths[:MAX_NAMES]:
-        tail = "/" + path.lstrip("./")
+        tail = "/" + storable(path.lstrip("./"))
         if len(tail) > 1:
             values = (tail[1:], -len(tail), tail, CHUNKS_PER_NAME)
             yield from (row[0] for row in cursor.execute(by_path, values).fetchall())
@@ -198,12 +224,12 @@ def _rows(cursor: Cursor, ids: Sequence[int]) -> list[_Row]:
     numbers = ",".join(map(str, ids))  # integers of our own tables
     sql = (
         "SELECT c.id, f.path, f.content_hash, c.start, c.end, c.kind, c.heading, c.names, c.signature_end, c.language,"
-        f" c.length, c.terms FROM chunks c JOIN files f ON f.id=c.file_id WHERE c.id IN ({numbers})"
+        f" c.length, c.terms, f.size FROM chunks c JOIN files f ON f.id=c.file_id WHERE c.id IN ({numbers})"
     )
     return [_Row(*row) for row in cursor.execute(sql)] if ids else []
 
 
-def _scored(row: _Row, keyword: float, cosine: float | None, searched: Sequence[str]) -> ScoredChunk:
+def _scored(row: _Row, document: lexical.Document, keyword: float, cosine: float | None, match: _Match) -> ScoredChunk:
     return ScoredChunk(
         Span(row.path, row.start, row.end),
         ChunkKind(row.kind),
@@ -214,13 +240,12 @@ def _scored(row: _Row, keyword: float, cosine: float | None, searched: Sequence[
         row.content_hash,
         keyword,
         cosine,
-        _path_match(row.path, searched),
+        file_size=row.file_size,
+        **match.parts(document),
     )
 
 
-def _scored_unsaved(
-    item: overlay.OverlayChunk, keyword: float, cosine: float | None, searched: Sequence[str]
-) -> ScoredChunk:
+def _scored_unsaved(item: overlay.OverlayChunk, keyword: float, cosine: float | None, match: _Match) -> ScoredChunk:
     chunk = item.chunk
     return ScoredChunk(
         chunk.span,
@@ -232,7 +257,8 @@ def _scored_unsaved(
         overlay.UNSAVED,
         keyword,
         cosine,
-        _path_match(chunk.span.path, searched),
+        file_size=item.file_size,
+        **match.parts(item.document),
     )
 
 
@@ -269,13 +295,6 @@ def _embedded(chunk: Chunk) -> str:
     return document_text(chunk.span.path, chunk.heading, chunk.text)
 
 
-def _path_match(path: str, searched: Sequence[str]) -> float:
-    if not searched:
-        return 0.0
-    inside = frozenset(lexical.path_words(path))
-    return sum(word in inside for word in searched) / len(searched)
-
-
 def _split(joined: str) -> tuple[str, ...]:
     return tuple(joined.split(SEPARATOR)) if joined else ()
 
@@ -301,7 +320,9 @@ def count_files(folder: Path, query: Query, reason: str, rules: WalkRules | None
     in_files = [sum(1 for _, _, counts in counted if counts[i]) for i in range(len(searched))]
     rarity = [math.log(1 + (len(counted) + 1) / (n + 0.5)) for n in in_files]
     pool = [_counted_chunk(path, lines, counts, searched, rarity) for path, lines, counts in counted]
-    return SearchResult(rank(pool, query), Tier.COUNT, 0, tuple(problems))
+    mean_size = sum(chunk.file_size for chunk in pool) / max(1, len(pool))
+    statistics = Statistics(dict(zip(searched, rarity, strict=True)), mean_size)
+    return SearchResult(rank(pool, query, statistics=statistics), Tier.COUNT, 0, tuple(problems))
 
 
 def _texts(
@@ -338,4 +359,19 @@ def _counted_chunk(
     end = min(start + COUNT_LINES, len(lines))
     keyword = sum(math.log1p(count) * value for count, value in zip(counts, rarity, strict=True))
     span = Span(path, start, end)
-    return ScoredChunk(span, ChunkKind.LINES, (), end, (), "", "", keyword, None, _path_match(path, searched))
+    in_path = frozenset(lexical.path_words(path))
+    return ScoredChunk(
+        span=span,
+        kind=ChunkKind.LINES,
+        heading=(),
+        signature_end=end,
+        names=(),
+        language="",
+        content_hash="",
+        keyword=keyword,
+        cosine=None,
+        counts=dict(zip(searched, counts, strict=True)),
+        path_match=sum(word in in_path for word in searched) / len(searched),
+        stem_match=lexical.stem_match(path, searched),
+        file_size=sum(map(len, lines)),
+    )
