@@ -110,14 +110,14 @@ def test_a_conversation_gives_way_to_what_is_required(world: World) -> None:
     """A mentioned file that needs part of the conversation's share gets it: the conversation is compacted further."""
 
     async def given(plan: Plan, workspace: Workspace) -> Gathered:
-        big = make_candidate("b", make_file("b.py", 450), kind=Kind.FILE, source=Source.MENTIONS, required=True)
+        big = make_candidate("b", make_file("b.py", 700), kind=Kind.FILE, source=Source.MENTIONS, required=True)
         return Gathered((big,), (), ())
 
     small = World(world.tmp, {"demo": dict(FILES)}, Settings(context_window=8_000))
     history = tuple(Message(Role.USER, f"turn {at} " + "word " * 250) for at in range(12))
     request = Request("how does split_budget work?", model=MODEL, history=history)
     bundle = ask(small, request, Services(gather=given))
-    assert bundle.blocks[0].spans == ((0, 450),)
+    assert bundle.blocks[0].spans == ((0, 700),)
     assert "compact again" in {timing.name for timing in bundle.manifest.timings}
     assert bundle.manifest.tokens.total + bundle.manifest.tokens.reply_reserve <= 8_000
 
