@@ -145,6 +145,11 @@ def set_meta(cursor: Cursor, values: Mapping[str, str]) -> None:
     cursor.executemany("INSERT OR REPLACE INTO meta VALUES(?,?)", list(values.items()))
 
 
+def storable(text: str) -> str:
+    """Text as SQLite can take it: half of a surrogate pair, which JSON can carry, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def file_identity(path: Path) -> tuple[int, int]:
     """Device and inode, to notice that the file was replaced under an open connection; zeros when there is none."""
     try:

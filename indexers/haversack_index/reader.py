@@ -20,6 +20,7 @@ from haversack_index.database import (
     file_identity,
     get_meta,
     open_reading,
+    storable,
 )
 from haversack_index.lexical import MAX_WORD_CHARS
 from haversack_index.search import Shared, count_files, search
@@ -242,7 +243,8 @@ class IndexReader:
 
     def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
-            return cursor_of(self._open().connection).execute(sql, values).fetchall()
+            clean = tuple(storable(value) if isinstance(value, str) else value for value in values)
+            return cursor_of(self._open().connection).execute(sql, clean).fetchall()
         except apsw.CantOpenError:
             return []
         except apsw.Error:

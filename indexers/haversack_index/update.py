@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from haversack_index.database import RECOVERED, SEPARATOR, database_path, set_aside
+from haversack_index.database import RECOVERED, SEPARATOR, database_path, set_aside, storable
 from haversack_index.embed import document_text
 from haversack_index.prepare import (
     EmbedFailure,
@@ -147,6 +147,8 @@ class Update:
     def _scan_paths(self, paths: Sequence[str], stored: dict[str, StoredFile]) -> _Scan:
         scan = _Scan(forget=[])
         for path in dict.fromkeys(paths):
+            if storable(path) != path:
+                continue  # a name that is not UTF-8 was never indexed
             verdict = check(self.folder, path, self.rules)
             is_folder = isinstance(verdict, Found) and verdict.path.endswith("/")
             if is_folder or path.rsplit("/", 1)[-1] in RULE_FILES:
