@@ -46,12 +46,18 @@ class Worker(Protocol):
     async def stop(self) -> None: ...
 
 
+OnChange = Callable[[Iterable[str] | None], None]
+"""Hears of changed paths inside a folder; None when any may have changed."""
+
+OnProblem = Callable[[str], None]
+
+
 class Indexing(Protocol):
     """How to open a folder's index. `haversack.local_index` is the real one; tests bring their own."""
 
     def open_reader(self, folder: Folder, settings: Settings) -> Reader: ...
     def make_worker(self, folder: Folder, settings: Settings, on_event: Callable[[WorkerEvent], None]) -> Worker: ...
-    async def watch(self, folder: Folder, on_change: Callable[[Iterable[str] | None], None]) -> None: ...
+    async def watch(self, folder: Folder, settings: Settings, on_change: OnChange, on_problem: OnProblem) -> None: ...
 
 
 Run = Callable[..., Awaitable[Any]]
@@ -73,7 +79,9 @@ class FolderIndex:
         self._on_status = on_status
         self._worker: Worker | None = None
         self._settled = asyncio.Event()
-        self._problems: list[str] = []
+        self._opened = asyncio.Event()
+        self._problems: list[str] = []  # of the pass under way
+        self._lasting: list[str] = []  # of the session
         self._retired: list[Reader] = []
         self._pending: set[str] | None = set()  # None: everything
         self._first_pending = 0.0
@@ -122,6 +130,11 @@ class FolderIndex:
             await self._worker.rebuild()
             self._tell(replace(self.status, state=IndexState.SCANNING, done=0, total=0))
 
+    async def wait_opened(self) -> None:
+        """Wait until the reader is there, or is known to stay away. What it can answer is another question."""
+        self.start()
+        await self._opened.wait()
+
     async def wait_settled(self) -> IndexStatus:
         """The status once the index is up to date, or known to stay incomplete."""
         await self._started()
@@ -152,6 +165,7 @@ class FolderIndex:
     async def _start(self) -> None:
         try:
             self.reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
+            self._opened.set()
             await self._refresh(final=False)
             worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
             await worker.start()
@@ -161,9 +175,9 @@ class FolderIndex:
 
     async def _watch(self) -> None:
         try:
-            await self._indexing.watch(self.folder, self.changed)
+            await self._indexing.watch(self.folder, self._settings, self.changed, self._note)
         except Exception as error:  # noqa: BLE001 - without a watcher saves still reach the index
-            self._fail("Files are no longer watched", error)
+            self._note(_words("Files are no longer watched", error))
 
     async def _reconfigure(self) -> None:
         try:
@@ -173,6 +187,9 @@ class FolderIndex:
             self.reader = reader
             if self._worker is not None:
                 await self._worker.configure(self._settings)
+            if self._watching is not None:  # the rules say which folders are watched
+                self._watching.cancel()
+                self._watching = asyncio.create_task(self._watch())
         except Exception as error:  # noqa: BLE001 - the old reader goes on
             self._fail("New settings could not be used", error)
 
@@ -208,9 +225,9 @@ class FolderIndex:
             case "generation":
                 self._tell(replace(self.status, generation=event.generation))
             case "problem":
-                if event.message not in self._problems and len(self._problems) < MAX_PROBLEMS:
+                if len(self._problems) < MAX_PROBLEMS:
                     self._problems.append(event.message)
-                self._tell(replace(self.status, problems=tuple(self._problems)))
+                self._tell(replace(self.status, problems=self._all_problems()))
             case "ready":
                 self._later(self._refresh(final=True))
             case "stopped":
@@ -224,10 +241,10 @@ class FolderIndex:
         if self.reader is None:
             return
         status: IndexStatus = await self._run(self.reader.status)
-        problems = tuple(dict.fromkeys((*status.problems, *self._problems)))[:MAX_PROBLEMS]
         if not final:
-            self._tell(replace(status, state=self.status.state, problems=()))
+            self._tell(replace(status, state=self.status.state, problems=self._all_problems()))
             return
+        problems = self._all_problems(*status.problems)
         state = IndexState.DEGRADED if problems else IndexState.READY
         self._tell(replace(status, state=state, problems=problems))
         self._settled.set()
@@ -237,7 +254,20 @@ class FolderIndex:
         self._on_status(self.folder, status)
 
     def _fail(self, what: str, error: Exception) -> None:
-        log.warning("%s: %s (%s)", self.folder.key, what, type(error).__name__)
-        self._problems.append(f"{what} ({type(error).__name__}).")
-        self._tell(replace(self.status, state=IndexState.DEGRADED, problems=tuple(self._problems)))
+        """Trouble that ends the work under way: nobody should wait for more."""
+        self._note(_words(what, error))
+        self._tell(replace(self.status, state=IndexState.DEGRADED))
+        self._opened.set()
         self._settled.set()
+
+    def _note(self, problem: str) -> None:
+        log.warning("%s: %s", self.folder.key, problem)
+        self._lasting.append(problem)
+        self._tell(replace(self.status, problems=self._all_problems()))
+
+    def _all_problems(self, *found: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self._lasting, *found, *self._problems)))[:MAX_PROBLEMS]
+
+
+def _words(what: str, error: Exception) -> str:
+    return f"{what} ({type(error).__name__})."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from haversack.indexing import OnChange, OnProblem
 from haversack.outbound import transport
 from haversack.types import Folder, Settings
 from haversack_index.client import WorkerClient, WorkerEvent
@@ -15,6 +17,7 @@ from haversack_index.pool import EmbedderSpec
 from haversack_index.reader import IndexReader
 from haversack_index.types import Embedder
 from haversack_index.walk import WalkRules
+from haversack_index.watch import watch
 
 log = logging.getLogger("haversack.indexing")
 
@@ -34,9 +37,9 @@ class LocalIndexing:
         rules, embedder = walk_rules(settings), embedder_spec(settings)
         return LocalWorker(WorkerClient(Path(folder.root), self._cache_dir, on_event, rules=rules, embedder=embedder))
 
-    async def watch(self, folder: Folder, on_change: Callable[[Iterable[str] | None], None]) -> None:
+    async def watch(self, folder: Folder, settings: Settings, on_change: OnChange, on_problem: OnProblem) -> None:
         """Follow the disk until cancelled."""
-        raise NotImplementedError
+        await watch(Path(folder.root), walk_rules(settings), on_change, asyncio.Event(), on_problem)
 
     def _embedder(self, settings: Settings) -> Embedder | None:
         key = (settings.embedder, settings.embedder_endpoint, settings.embedder_model)

@@ -43,6 +43,11 @@ from haversack_index.types import IndexStatus
 READING_THREADS = 4
 
 
+# Seconds that a question right after the start waits for a reader: opening takes a tenth of that, and without a reader
+# not even the words in the files can be counted.
+READER_WAIT = 1.0
+
+
 class Line(Protocol):
     """What answers questions: the module `haversack.pipeline`, or a test's own."""
 
@@ -120,15 +125,18 @@ class Session:
 
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
-        return await self._line.run(*self._prepared(request, snapshot))
+        return await self._line.run(*await self._prepared(request, snapshot))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
-        return await self._line.preview(*self._prepared(request, snapshot))
+        return await self._line.preview(*await self._prepared(request, snapshot))
 
-    def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
-        indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
+    async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         frozen = snapshot or self.snapshot()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(READER_WAIT):
+                await asyncio.gather(*(index.wait_opened() for index in self._folders.values()))
+        indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
         workspace = Workspace(
             frozen, indexes, self._pool, memory=self._memory, cache_dir=self._cache_dir, texts=self._texts
         )

@@ -262,8 +262,8 @@ def _whole_characters(message: object) -> object:
     whole = todo[0]
     while todo:
         box = todo.pop()
-        kind = type(box)
-        for place in list(box) if kind is dict else range(len(box)):
+        is_object = bool(isinstance(box, dict))
+        for place in list(box) if is_object else range(len(box)):
             inner = box[place]
             if isinstance(inner, str):
                 box[place] = _SURROGATE.sub("\ufffd", inner)

@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NoReturn
 
@@ -98,8 +99,8 @@ class Connection:
         self._parent = asyncio.get_running_loop().create_task(self._follow(process))
 
     async def _follow(self, process: int) -> None:
-        while is_alive(process):
-            await asyncio.sleep(PARENT_INTERVAL)  # noqa: ASYNC110 - nobody tells us of the end of a process not ours
+        while is_alive(process):  # noqa: ASYNC110 - nothing tells of the end of a process that is not ours
+            await asyncio.sleep(PARENT_INTERVAL)
         log.warning("ending: the process that started this server is gone")
         self._end(1)
 
@@ -148,7 +149,9 @@ async def _serve_tcp(host: str, port: int, make_session: MakeSession) -> int:
 
 def _run(main: Coroutine[Any, Any, int]) -> NoReturn:
     """Run to the end and leave without waiting for threads: one may hang in a read that never returns."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Discreet("%(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     code = 1
     try:
         loop = asyncio.new_event_loop()
@@ -159,6 +162,14 @@ def _run(main: Coroutine[Any, Any, int]) -> NoReturn:
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+class _Discreet(logging.Formatter):
+    """Logs where an exception came from and of which type it is; its message may quote the user's files."""
+
+    def formatException(self, ei: Any) -> str:
+        kind, _, trace = ei
+        return "".join(traceback.format_tb(trace)) + (kind.__name__ if kind else "")
 
 
 def _is_loopback(host: str) -> bool:

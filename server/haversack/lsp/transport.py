@@ -20,6 +20,8 @@ from dataclasses import dataclass
 MAX_BODY = 64 * 1024 * 1024
 # Largest header block taken: two short lines are usual.
 MAX_HEADER = 8 * 1024
+# A length of more digits is no length anybody meant: ten digits are 10 GB, and what is announced has to be read past.
+MAX_DIGITS = 10
 # Bytes that may wait to be handled before the reader stops reading; the client's pipe then slows the client down.
 MAX_WAITING = 2 * MAX_BODY
 # Bytes asked for at once: what a Linux pipe holds.
@@ -54,72 +56,71 @@ class FrameParser:
         """Take the next bytes of the stream; give every message, and every fault, that is complete with them."""
         self._buffer += data
         found: list[bytes | BadFrame] = []
-        while (step := self._step()) is not None:
-            if step != b"":
-                found.append(step)
+        while self._step(found):
+            pass
         return found
 
-    def _step(self) -> bytes | BadFrame | None:
-        """The next message or fault, b"" for silent progress, None when more bytes are needed."""
+    def _step(self, found: list[bytes | BadFrame]) -> bool:
+        """One step on; False when it takes more bytes."""
         if self._drop:
             return self._drop_body()
         if self._lost:
-            return self._find_header()
+            return self._find_header(found)
         if self._need is None:
-            return self._read_header()
+            return self._read_header(found)
         if len(self._buffer) < self._need:
-            return None
-        body = bytes(self._buffer[: self._need])
+            return False
+        found.append(bytes(self._buffer[: self._need]))
         del self._buffer[: self._need]
         self._need = None
-        return body
+        return True
 
-    def _read_header(self) -> bytes | BadFrame | None:
+    def _read_header(self, found: list[bytes | BadFrame]) -> bool:
         end = self._buffer.find(b"\r\n\r\n", 0, MAX_HEADER)
         if end < 0:
-            return None if len(self._buffer) < MAX_HEADER else self._lose("header without an end")
+            return len(self._buffer) >= MAX_HEADER and self._lose("header without an end", found)
         lines = bytes(self._buffer[:end]).split(b"\r\n")
         lengths = {line[len(_LENGTH) :].strip() for line in lines if line.lower().startswith(_LENGTH)}
-        if len(lengths) != 1:
-            return self._lose("no Content-Length" if not lengths else "several Content-Length headers")
-        length = lengths.pop()
-        if not length.isdigit() or len(length) > 18:
-            return self._lose("Content-Length is not a length")
+        if not lengths:
+            return self._lose("no Content-Length", found)
         del self._buffer[: end + 4]
+        length = lengths.pop()
+        if lengths:
+            return self._lose("several Content-Length headers", found)
+        if not length.isdigit() or len(length) > MAX_DIGITS:
+            return self._lose("Content-Length is not a length", found)
         if int(length) > MAX_BODY:
             self._drop = int(length)
-            return BadFrame(f"message larger than {MAX_BODY} bytes")
-        self._need = int(length)
-        return b""
+            found.append(BadFrame(f"message larger than {MAX_BODY} bytes"))
+        else:
+            self._need = int(length)
+        return True
 
-    def _drop_body(self) -> bytes | None:
-        if not self._buffer:
-            return None
+    def _drop_body(self) -> bool:
         part = min(self._drop, len(self._buffer))
         del self._buffer[:part]
         self._drop -= part
-        return b""
+        return part > 0
 
-    def _lose(self, reason: str) -> BadFrame:
-        # One byte goes, so that the header just refused is not found again.
-        del self._buffer[:1]
+    def _lose(self, reason: str, found: list[bytes | BadFrame]) -> bool:
         self._lost = True
         self._dropped = 0
-        return BadFrame(reason)
+        found.append(BadFrame(reason))
+        return True
 
-    def _find_header(self) -> bytes | BadFrame | None:
+    def _find_header(self, found: list[bytes | BadFrame]) -> bool:
         place = bytes(self._buffer).lower().find(_LENGTH)
         if place >= 0:
             del self._buffer[:place]
             self._lost = False
-            return b""
+            return True
         gone = max(0, len(self._buffer) - len(_LENGTH))
         del self._buffer[:gone]
         self._dropped += gone
         if self._dropped > MAX_BODY:
             self._dropped = 0
-            return BadFrame("no message in the last 64 MiB", fatal=True)
-        return None
+            found.append(BadFrame("no message in the last 64 MiB", fatal=True))
+        return False
 
 
 class Inbox:
