@@ -32,14 +32,15 @@ def lookup(name: str) -> Recipe:
     return recipe
 
 
-# Shares of chat. Code has no limit: it is what questions are about. The others are small by nature, and the limit
-# only stops a freak (a thousand diagnostics, a diff of a whole branch) from crowding it out.
+# Shares of chat. Code has no limit: it is what questions are about. The open file, when nobody asked for it by name,
+# leaves half to what search found. The others are small by nature, and the limit only stops a freak (a thousand
+# diagnostics, a diff of a whole branch) from crowding out the rest.
 _CHAT: Mapping[Kind, float] = {
-    Kind.SELECTION: 1.0,
-    Kind.FILE: 1.0,
+    Kind.SELECTION: 0.5,
+    Kind.FILE: 0.5,
     Kind.SYMBOL: 1.0,
     Kind.CODE: 1.0,
-    Kind.OUTLINE: 0.4,
+    Kind.OUTLINE: 1.0,
     Kind.OVERVIEW: 0.2,
     Kind.EDIT: 0.15,
     Kind.DIAGNOSTIC: 0.12,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from haversack import tokens
 from haversack.policy import catalogue
@@ -49,6 +50,17 @@ def route(request: Request, marked: Sequence[Marked], settings: Settings) -> Rou
 def reply_reserve(model: Model, window: int) -> int:
     """Tokens kept for the reply: a quarter of the window, but no more than the model can write nor half the window."""
     return min(model.max_output, max(MIN_REPLY, window // REPLY_SHARE), window // 2)
+
+
+def lower_reserve(route: Route, prompt_tokens: int) -> Route:
+    """The route with less room kept for the reply, so that a prompt that must have this many tokens fits.
+
+    A shorter reply is better than a refusal, down to 256 tokens; if even that is too much, the route is unchanged.
+    """
+    left = route.window - prompt_tokens
+    if left >= route.reply_reserve or left < min(MIN_REPLY, route.reply_reserve):
+        return route
+    return replace(route, reply_reserve=left)
 
 
 def output_cap(route: Route, prompt_tokens: int) -> int:

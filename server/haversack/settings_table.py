@@ -213,8 +213,8 @@ SETTINGS: tuple[Setting, ...] = (
         "10",
         "1 to 50",
         ANYWHERE,
-        "How many passages search keeps at the least; the files of the best ones are looked at closely.",
-        "`gatherers.hybrid`: the number of hits asked for",
+        "How many passages of one file search may find.",
+        "`gatherers.hybrid`: the number of passages asked for in each file",
     ),
     Setting(
         "hybridSearch.maxFiles",
@@ -223,8 +223,8 @@ SETTINGS: tuple[Setting, ...] = (
         "15",
         "1 to 200",
         ANYWHERE,
-        "How many files a prompt may quote, mentioned ones not counted.",
-        "`pack`: further files are left out as `file limit reached`",
+        "How many of the files that search found may show code; further ones show their outline at most.",
+        "`gatherers.hybrid`: which files' passages become candidates",
     ),
     Setting(
         "gather.deadlineMs",
@@ -278,7 +278,7 @@ SETTINGS: tuple[Setting, ...] = (
         STANDING,
         "A small model that proposes further search words for a question. It gets the question, no files, and is "
         "waited for 200 ms at most.",
-        "`classify`: further search terms in the plan",
+        "`search_terms`: further search terms in the plan",
         guarded=True,
     ),
     Setting(
@@ -289,7 +289,7 @@ SETTINGS: tuple[Setting, ...] = (
         "the server's name of a model",
         STANDING,
         "The model asked for search words.",
-        "`classify`: named in that call",
+        "`search_terms`: named in that call",
         guarded=True,
     ),
     Setting(
@@ -310,7 +310,7 @@ SETTINGS: tuple[Setting, ...] = (
         "true",
         "true or false",
         ANYWHERE,
-        "Add who owns and who lately changed the files in question (CODEOWNERS and git).",
+        "Let questions about people see who owns and who lately changed the files in question (CODEOWNERS and git).",
         "`gatherers.knowledge`: team items among the candidates",
     ),
     Setting(

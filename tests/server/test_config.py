@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haversack.config import SETTINGS, Layer, Scope, merge, page, parse
+from haversack.config import SETTINGS, Layer, Scope, merge, parse
 from haversack.types import Settings
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -255,8 +252,3 @@ def test_no_json_raises(raw: dict[str, Any]) -> None:
     settings, problems = parse(raw)
     assert isinstance(settings, Settings)
     assert all(problem.message for problem in problems)
-
-
-def test_the_page_is_fresh() -> None:
-    """`docs/settings.md` is what `python -m haversack.config` prints."""
-    assert (REPOSITORY / "docs" / "settings.md").read_text(encoding="utf-8") == page()

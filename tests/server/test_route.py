@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haversack.policy import catalogue
-from haversack.route import context_budget, output_cap, reply_reserve, route
+from haversack.route import context_budget, lower_reserve, output_cap, reply_reserve, route
 from haversack.types import (
     Candidate,
     HaversackError,
@@ -126,6 +126,15 @@ def test_prompt_and_reply_never_exceed_the_window(window: int, limit: int, promp
     """The reply's limit is lowered to what is left, to the token."""
     found = Route(model(window, limit), window, "model", 0)
     assert output_cap(found, prompt) == cap
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reserve"), [(52_180, 13_356), (49_152, 16_384), (10, 16_384), (65_280, 256), (65_281, 16_384)]
+)
+def test_the_reserve_gives_way_to_what_must_be_in(prompt: int, reserve: int) -> None:
+    """A prompt that must be larger shortens the reply to the token, but never below 256."""
+    found = Route(model(65_536, 16_384), 65_536, "model", 16_384)
+    assert lower_reserve(found, prompt).reply_reserve == reserve
 
 
 @given(
