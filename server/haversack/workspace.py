@@ -107,6 +107,7 @@ class Workspace:
             if document.folder is not None and document.path is not None
         }
         self._loaded: dict[tuple[str, str], FileText | SkipReason] = {}
+        self._symbols: dict[tuple[str, str], tuple[Symbol, ...]] = {}
         self._verdicts: dict[tuple[str, str], Skipped | None] = {}
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
@@ -169,13 +170,15 @@ class Workspace:
 
     def symbols(self, folder: str, path: str) -> tuple[Symbol, ...]:
         """Definitions of a file: from the index while the file is as indexed, else from today's text."""
-        file = self.read(folder, path)
-        index = self.indexes.get(folder)
-        if file is not None and index is not None:
-            record = index.file(path)
-            if record is not None and record.content_hash == file.content_hash:
-                return index.symbols(path)
-        return self.parsed(folder, path).symbols
+        key = (folder, path)
+        if key not in self._symbols:
+            file = self.read(folder, path)
+            index = self.indexes.get(folder)
+            record = index.file(path) if index is not None else None
+            is_fresh = file is not None and record is not None and record.content_hash == file.content_hash
+            found = index.symbols(path) if index is not None and is_fresh else self.parsed(folder, path).symbols
+            self._symbols[key] = found
+        return self._symbols[key]
 
     def definitions(self, folder: str, names: Sequence[str], limit: int = 50) -> tuple[Defined, ...]:
         """Where names are defined, in today's text; unsaved buffers answer for their files."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import body_forms, merged, outline
+from haversack.gatherers.outline import definition_forms, merged, outline
 from haversack.gatherers.overview import overview
 from haversack.types import Candidate, Detail, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Located, Workspace
@@ -64,6 +64,7 @@ def _of_files(
 ) -> tuple[list[Candidate], list[Problem]]:
     candidates: list[Candidate] = []
     problems: list[Problem] = []
+    asked = question_words(plan)
     for rank, (folder, hit) in enumerate(found, first_rank):
         located, gone = _locate(folder, hit, workspace)
         file = located[0][0].file if located else workspace.read(folder, hit.path)
@@ -92,8 +93,7 @@ def _of_files(
         )
         if rank >= workspace.snapshot.settings.max_files:
             continue  # beyond the limit a file shows its outline alone
-        for each, number in located:
-            candidates.append(_code(each, hit, number, rank, workspace))
+        candidates += [_code(place, hit, rank, asked, workspace) for place in located]
     return candidates, problems
 
 
@@ -123,7 +123,10 @@ def _outline_lines(
     return heads or outline((), n_lines, frozenset(), 0)
 
 
-def _code(located: Located, hit: FileHit, number: int, rank: int, workspace: Workspace) -> Candidate:
+def _code(
+    place: tuple[Located, int], hit: FileHit, rank: int, asked: frozenset[str], workspace: Workspace
+) -> Candidate:
+    located, number = place
     file, source = located.file, hit.hits[number]
     name = ".".join(located.heading)
     return Candidate(
@@ -135,7 +138,13 @@ def _code(located: Located, hit: FileHit, number: int, rank: int, workspace: Wor
         parts=source.parts,
         why=f"hit {number + 1} in file {rank + 1} of the search",
         file=file,
-        forms=body_forms(located.start, located.end, located.signature_end),
+        forms=definition_forms(
+            file.lines,
+            (located.start, located.end),
+            located.signature_end,
+            workspace.symbols(file.folder, file.path),
+            asked,
+        ),
         heading=located.heading,
         origins=(origin(file),),
         file_rank=rank,

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from haversack import uris
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import body_forms, merged, outline, shrinking, speaking_spans
+from haversack.gatherers.outline import definition_forms, merged, outline, shrinking, speaking_spans
 from haversack.mention_syntax import without_lines
 from haversack.places import Place
 from haversack.types import (
@@ -271,7 +271,13 @@ def _as_symbol(mention: Mention, plan: Plan, workspace: Workspace, found: _Found
                 why=f"defines {mention.value}, which you named",
                 required=True,
                 file=file,
-                forms=body_forms(symbol.span.start, symbol.span.end, symbol.signature_end),
+                forms=definition_forms(
+                    file.lines,
+                    (symbol.span.start, symbol.span.end),
+                    symbol.signature_end,
+                    workspace.symbols(file.folder, file.path),
+                    question_words(plan),
+                ),
                 heading=(*symbol.container, symbol.name),
                 origins=(origin(file),),
                 file_rank=0,

@@ -21,6 +21,10 @@ MOST_SPAN_LINES = 160
 MOST_SPANS = 8
 # A chunk with less than this share of the best chunk's score is there by common words.
 WEAKEST_SPAN = 0.3
+# Headers shown of one definition's inner ones, as in the outline of a file.
+MOST_HEADERS = 12
+# An inner definition joins the best one only when it speaks of the question nearly as much.
+STRONG_PART = 0.6
 
 
 def signature_lines(symbol: Symbol) -> Lines:
@@ -101,12 +105,42 @@ def shrinking(*forms: Form) -> tuple[Form, ...]:
     return tuple(kept)
 
 
-def body_forms(start: int, end: int, signature_end: int) -> tuple[Form, ...]:
-    """A definition whole, and its header alone."""
+def definition_forms(
+    lines: Sequence[str], whole: Lines, signature_end: int, symbols: Sequence[Symbol], asked: frozenset[str]
+) -> tuple[Form, ...]:
+    """Lines `whole` of a file in full; the definitions inside that speak of the question; headers alone."""
+    start, end = whole
+    inside = [each for each in symbols if start <= each.span.start and each.span.end <= end]
+    header = (start, max(start + 1, min(signature_end, end)))
+    headers = merged([header, *outline(inside, end, asked, MOST_HEADERS)] if inside else [header])
+    parts = _speaking_parts(lines, whole, inside, asked)
     return shrinking(
-        Form(Detail.FULL, ((start, end),)),
-        Form(Detail.SIGNATURE, ((start, max(start + 1, min(signature_end, end))),)),
+        Form(Detail.FULL, (whole,)),
+        Form(Detail.SPANS, merged([*headers, *parts]) if parts else ()),
+        Form(Detail.SIGNATURE, headers),
     )
+
+
+def _speaking_parts(lines: Sequence[str], whole: Lines, inside: Sequence[Symbol], asked: frozenset[str]) -> list[Lines]:
+    """The innermost definitions of a larger one that hold most of the question's words, at most half of it."""
+    spans = {(each.span.start, each.span.end) for each in inside} - {whole}
+    innermost = [
+        span for span in sorted(spans) if not any(span[0] <= o[0] and o[1] <= span[1] for o in spans if o != span)
+    ]
+    texts = [asked.intersection(words("".join(lines[a:b]))) for a, b in innermost]
+    holders = Counter(word for text in texts for word in text)
+    # A word that all parts hold does not tell them apart.
+    scores = [sum(math.log((1 + len(texts)) / holders[word]) for word in text) for text in texts]
+    best = max(scores, default=0.0)
+    room = (whole[1] - whole[0]) // 2
+    chosen: list[Lines] = []
+    for score, span in sorted(zip(scores, innermost, strict=True), key=lambda pair: (-pair[0], pair[1])):
+        if score <= 0 or score < STRONG_PART * best:
+            break
+        if span[1] - span[0] <= room:
+            chosen.append(span)
+            room -= span[1] - span[0]
+    return chosen
 
 
 def _size(form: Form) -> int:

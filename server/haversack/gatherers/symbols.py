@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import body_forms
+from haversack.gatherers.outline import definition_forms
 from haversack.types import Candidate, FileText, Kind, Plan, Problem, Source
 from haversack.workspace import Defined, Workspace
 from haversack_index.lexical import words
@@ -94,8 +94,9 @@ def _definitions(
             relevance,
             f"defines {each.symbol.name}, "
             + ("which you ask about" if each.symbol.name in asked else "used where you are"),
+            plan,
             workspace,
-            rank,
+            rank=rank,
         )
         for rank, (each, relevance) in enumerate(scored[:MOST_DEFINITIONS])
     ]
@@ -144,7 +145,7 @@ def _users(
             users[key] = (defined, relevance, reference.name)
     ordered = sorted(users.values(), key=lambda user: (-user[1], user[0].file.path, user[0].symbol.span.start))
     return [
-        _candidate(user, relevance, f"uses {name}", workspace, MOST_DEFINITIONS + rank)
+        _candidate(user, relevance, f"uses {name}", plan, workspace, rank=MOST_DEFINITIONS + rank)
         for rank, (user, relevance, name) in enumerate(ordered[:MOST_REFERENCES])
     ]
 
@@ -165,7 +166,9 @@ def _enclosing(folder: str, path: str, name: str, line: int, workspace: Workspac
     return Defined(file, min(around, key=lambda symbol: (symbol.span.end - symbol.span.start, -symbol.depth)))
 
 
-def _candidate(defined: Defined, relevance: float, why: str, workspace: Workspace, rank: int) -> Candidate:
+def _candidate(
+    defined: Defined, relevance: float, why: str, plan: Plan, workspace: Workspace, *, rank: int
+) -> Candidate:
     file, symbol = defined.file, defined.symbol
     heading = (*symbol.container, symbol.name)
     return Candidate(
@@ -177,7 +180,13 @@ def _candidate(defined: Defined, relevance: float, why: str, workspace: Workspac
         parts=(("name", relevance),),
         why=why,
         file=file,
-        forms=body_forms(symbol.span.start, symbol.span.end, symbol.signature_end),
+        forms=definition_forms(
+            file.lines,
+            (symbol.span.start, symbol.span.end),
+            symbol.signature_end,
+            workspace.symbols(file.folder, file.path),
+            question_words(plan),
+        ),
         heading=heading,
         origins=(origin(file),),
         file_rank=rank,
