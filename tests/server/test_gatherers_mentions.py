@@ -275,5 +275,3 @@ def test_a_file_over_the_size_limit_is_explained(tmp_path: Path) -> None:
     candidates, problems = gathered(world, mentions=(Mention("a.txt"),))
     assert (candidates, codes(problems)) == ((), ["mention_unreadable"])
     assert "too-large" in problems[0].message
-
-

@@ -178,7 +178,7 @@ def _cached(root: str, index: Index, workspace: Workspace) -> dict[str, str] | N
     if not isinstance(facts, dict):
         return None
     kept = {str(key): str(value) for key, value in cast("dict[object, object]", facts).items()}
-    return kept if kept.get("state") == _state(index) else None
+    return kept if kept.get("state") == _state(index) and kept.get("text") else None
 
 
 def _examined(folder: str, root: str, index: Index, workspace: Workspace) -> dict[str, str]:
