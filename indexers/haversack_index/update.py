@@ -6,6 +6,7 @@ moment is taken up by the next one: what is stored is whole files, and a file is
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -159,14 +160,24 @@ class Update:
                 scan.look_at(verdict, stored, always=True)
                 gone = [other for other in stored if other.startswith(path + "/")]
             else:
-                if verdict.reason is not SkipReason.GONE:
-                    scan.skip(verdict)
+                # Asked by name alone a file that is not there may be skipped for its name; it is gone all the same.
+                if os.path.lexists(self.folder / path) and verdict.reason is not SkipReason.GONE:
+                    scan.skip(self._outermost(path, verdict))
                 below = path.rstrip("/") + "/"
                 gone = [other for other in stored if other == path or other.startswith(below)]
                 if verdict.reason is SkipReason.UNREADABLE:
                     gone = []
             scan.delete += gone
         return scan
+
+    def _outermost(self, path: str, verdict: Skipped) -> Skipped:
+        """The row a walk would give: that of the outermost folder that is skipped, not of each file in it."""
+        parts = path.rstrip("/").split("/")
+        for n_parts in range(1, len(parts)):
+            folder = check(self.folder, "/".join(parts[:n_parts]), self.rules)
+            if isinstance(folder, Skipped):
+                return folder
+        return verdict
 
     def _index(self, scan: _Scan, stored: dict[str, StoredFile], result: UpdateResult) -> None:
         total = len(scan.tasks)

@@ -1,0 +1,112 @@
+"""What tests of the index share: an embedder without a model, a dump of everything stored, small trees."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haversack_index.database import cursor_of, database_path, open_reading
+from haversack_index.embed_errors import InputTooLongError, ServiceUnavailableError
+from haversack_index.lexical import words
+from haversack_index.types import Array
+from haversack_index.update import UpdateResult, update_index
+
+
+class HashEmbedder:
+    """Words hashed into a vector: texts that share words are near each other. Counts what it is asked."""
+
+    def __init__(self, dim: int = 32, name: str = "hash", max_words: int = 0) -> None:
+        self.id = f"{name}:{dim}"
+        self.dim = dim
+        self.vector_weight = 0.5
+        self.max_words = max_words
+        self.n_texts = 0
+        self.down = False
+
+    def embed_documents(self, texts: list[str]) -> Array:
+        if self.down or os.path.exists(os.environ.get("HASH_EMBEDDER_DOWN", "")):
+            raise ServiceUnavailableError("the embedding service refused the connection")
+        self.n_texts += len(texts)
+        for index, text in enumerate(texts):
+            if self.max_words and len(text.split()) > self.max_words:
+                raise InputTooLongError("too long", index)
+        return np.stack([self._vector(text) for text in texts])
+
+    def embed_query(self, text: str) -> Array:
+        return self._vector(text)
+
+    def _vector(self, text: str) -> Array:
+        vector = np.zeros(self.dim, np.float32)
+        for word in words(text):
+            vector[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % self.dim] += 1.0
+        return vector / max(float(np.linalg.norm(vector)), 1e-9)
+
+
+def hash_embedder(kind: str = "hash", dim: int = 32) -> HashEmbedder:
+    """A factory as a worker process names it; `kind` says whether parse processes embed ("static") or the worker."""
+    return HashEmbedder(dim)
+
+
+def printing_embedder() -> HashEmbedder:
+    """A plug-in that writes to stdout, from Python and below it."""
+    print("loading...")
+    os.write(1, b"loading from below...\n")
+    return HashEmbedder()
+
+
+def write_tree(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+def module(name: str, n_functions: int = 2) -> str:
+    """A small Python module whose words are its own."""
+    function = "def {0}_step_{1}(value):\n    '''Carry {0} to place {1}.'''\n    return value + {1}"
+    return "\n\n".join(function.format(name, i) for i in range(n_functions))
+
+
+def index(folder: Path, cache: Path, **options: Any) -> UpdateResult:
+    return update_index(folder, cache, **options)
+
+
+def dump(folder: Path, cache: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything the index of a folder says, free of ids, times and the order of writing."""
+    connection, _ = open_reading(database_path(folder, cache))
+    cursor = cursor_of(connection)
+    chunk = "f.path, c.start, c.end, c.kind, c.heading, c.names, c.signature_end, c.language, c.length, c.terms"
+    queries = {
+        "files": "SELECT path, content_hash, size, language, n_lines, note, imports FROM files",
+        "chunks": f"SELECT {chunk}, c.vector_key FROM chunks c JOIN files f ON f.id=c.file_id",
+        "vectors": "SELECT f.path, c.start, v.vector FROM chunks c JOIN files f ON f.id=c.file_id"
+        " JOIN vectors v ON v.vector_key=c.vector_key",
+        "symbols": "SELECT f.path, s.name, s.kind, s.line, s.container FROM symbols s JOIN files f ON f.id=s.file_id",
+        "refs": "SELECT f.path, r.name, r.line, r.within FROM refs r JOIN files f ON f.id=r.file_id",
+        "skipped": "SELECT path, reason, rule FROM skipped",
+    }
+    found = {name: sorted(cursor.execute(sql).fetchall()) for name, sql in queries.items()}
+    found["problems"] = integrity(cursor)
+    connection.close()
+    return found
+
+
+def integrity(cursor: Any) -> list[tuple[Any, ...]]:
+    """What should not be: rows without their file, chunks without words, words or vectors without a chunk."""
+    found = [row for row in cursor.execute("PRAGMA integrity_check").fetchall() if row != ("ok",)]
+    for table in ("chunks", "symbols", "refs"):
+        sql = f"SELECT '{table}', * FROM {table} WHERE file_id NOT IN (SELECT id FROM files)"
+        found += cursor.execute(sql).fetchall()
+    chunk_ids = {row[0] for row in cursor.execute("SELECT id FROM chunks").fetchall()}
+    word_ids = {row[0] for row in cursor.execute("SELECT id FROM words_docsize").fetchall()}
+    found += [("words", n) for n in chunk_ids ^ word_ids]
+    if cursor.execute("SELECT 1 FROM meta WHERE key='nearest' AND value='whole'").fetchone():
+        near = {row[0] for row in cursor.execute("SELECT chunk_id FROM nearest").fetchall()}
+        found += [("nearest", n) for n in near - chunk_ids]
+    return found
