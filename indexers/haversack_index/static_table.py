@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from io import BytesIO
 from itertools import chain
@@ -42,23 +42,23 @@ MAX_TOKENS = 200_000
 
 
 class StaticTable:
-    """Rows of int8 with one scale each: `rows[i] * scales[i]` is the vector of piece or extra word i.
+    """Rows of int8 with one scale each: `rows[i] * scales[i]` is the vector of piece i of the shipped vocabulary.
 
-    `rows`: int8 (n, dim); `scales`: float32 (n,); n = number of shipped pieces + len(extra).
+    `rows`: int8 (n, dim); `scales`: float32 (n,). `digest` changes with any byte of the file.
     """
 
-    def __init__(self, rows: NDArray[np.int8], scales: Array, extra: Sequence[str], name: str, digest: str) -> None:
+    def __init__(self, rows: NDArray[np.int8], scales: Array, name: str, digest: str) -> None:
         self.rows = rows
         self.scales = scales
         self.name = name
         self.digest = digest
-        self.vocabulary = Vocabulary(shipped_pieces(), extra)
+        self.vocabulary = Vocabulary(shipped_pieces())
         if rows.dtype != np.int8 or rows.ndim != 2 or scales.shape != (len(rows),):
             raise TableError(
                 f"token table: rows {rows.dtype}{rows.shape} and scales {scales.shape} do not fit together"
             )
         if len(rows) != self.vocabulary.size:
-            raise TableError(f"token table has {len(rows)} rows, its vocabulary has {self.vocabulary.size} words")
+            raise TableError(f"token table has {len(rows)} rows, its vocabulary has {self.vocabulary.size} pieces")
         if not np.isfinite(scales).all():
             raise TableError("token table has scales that are not numbers")
 
@@ -81,22 +81,18 @@ def load_table(path: Path | None = None) -> StaticTable:
         data = source.read_bytes()
         with np.load(BytesIO(data), allow_pickle=False) as arrays:
             rows, scales = arrays["rows"], arrays["scales"].astype(np.float32)
-            extra = bytes(arrays["extra"]).decode().split("\n") if arrays["extra"].size else []
             name = bytes(arrays["name"]).decode()
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise TableError(f"token table {source} can't be read ({error}); reinstall the package") from error
-    return StaticTable(rows, scales, extra, name, hashlib.blake2b(data, digest_size=6).hexdigest())
+    return StaticTable(rows, scales, name, hashlib.blake2b(data, digest_size=6).hexdigest())
 
 
-def save_table(path: Path, vectors: Array, extra: Sequence[str], name: str) -> None:
+def save_table(path: Path, vectors: Array, name: str) -> None:
     """Writes float vectors (n, dim) as int8 rows with scales; the largest value of a row becomes 127 steps."""
     scales: Array = (np.abs(vectors).max(axis=1) / 127).astype(np.float32)
     rows: NDArray[np.int8] = np.rint(vectors / scales.clip(1e-12)[:, None]).astype(np.int8)
-    text = {
-        key: np.frombuffer(value.encode(), np.uint8) for key, value in (("extra", "\n".join(extra)), ("name", name))
-    }
     with path.open("wb") as file:
-        np.savez(file, rows=rows, scales=scales, extra=text["extra"], name=text["name"])
+        np.savez(file, rows=rows, scales=scales, name=np.frombuffer(name.encode(), np.uint8))
 
 
 class StaticEmbedder:

@@ -56,12 +56,11 @@ def _plain(token: str) -> str:
 
 
 class Vocabulary:
-    """Pieces by number. `extra` words get the numbers after the last piece and win over cutting."""
+    """Pieces by number, in the order given."""
 
-    def __init__(self, pieces: Sequence[str], extra: Sequence[str] = ()) -> None:
+    def __init__(self, pieces: Sequence[str]) -> None:
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
-        self._extra = {word: len(pieces) + number for number, word in enumerate(extra)}
-        self.size = len(pieces) + len(extra)
+        self.size = len(pieces)
 
     def number(self, piece: str) -> int:
         """Raises KeyError for a piece that does not exist."""
@@ -69,8 +68,6 @@ class Vocabulary:
 
     def cut(self, word: str) -> list[int]:
         """Numbers of the pieces of one lower-cased word; an empty list when no cutting covers all of it."""
-        if (own := self._extra.get(word)) is not None:
-            return [own]
         if len(word) > MAX_CUT:
             return []
         found: list[int] = []

@@ -31,6 +31,19 @@ from haversack_index.wordpiece import TOKEN, Vocabulary, shipped_pieces, words_o
 
 DIM = 256
 
+# What people put around the matter of a question or an order. A share of the training questions gets one, so that
+# these words, which doc comments hardly ever hold, learn to weigh little.
+FRAMES = (
+    "where is | defined", "where do we |", "where in the code does it |", "how does | work", "how do I |",
+    "how can we |", "which function does |", "which file |", "what does | do", "what happens when |", "why does it |",
+    "why is |", "find the code that |", "show me how to |", "can you explain how | works",
+    "please help me understand |",
+    "fix the bug where |", "add a test for |", "I want to change |", "implement |", "refactor |",
+    "we need to | instead", "it should | but it does not", "is there already something that |", "look for |",
+    "update the code to |",
+)  # fmt: skip
+FRAMED = 0.3
+
 
 def distil(out: str) -> None:
     """Each piece alone through MiniLM, the states averaged: float32 (30,522, 384)."""
@@ -50,7 +63,7 @@ def distil(out: str) -> None:
 class Pairs:
     """Pairs as words: one list of words per query and per document."""
 
-    def __init__(self, path: str, cap: int = 10**9, without: set[str] = frozenset()) -> None:
+    def __init__(self, path: str, cap: int = 10**9, without: set[str] = frozenset(), framed: float = 0.0) -> None:
         rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").split("\n")[:-1]]
         rng = np.random.default_rng(0)
         by_package: defaultdict[str, list[Any]] = defaultdict(list)
@@ -60,7 +73,10 @@ class Pairs:
                 by_package[row["package"]].append(row)
         self.rows = list(chain.from_iterable(by_package.values()))
         self.packages = [row["package"] for row in self.rows]
-        self.queries = [words(row["query"]) for row in self.rows]
+        self.queries = [
+            words(str(rng.choice(FRAMES)).replace("|", row["query"]) if rng.random() < framed else row["query"])
+            for row in self.rows
+        ]
         self.documents = [
             words(document_text(row["path"], tuple(row["heading"].split()), row["code"])) for row in self.rows
         ]
@@ -72,16 +88,6 @@ class Pairs:
 
 def words(text: str) -> list[str]:
     return [word for token in TOKEN.findall(text[:HEAD_CHARACTERS]) for word in words_of(token)][:HEAD_WORDS]
-
-
-def extra_words(pairs: Pairs, vocabulary: Vocabulary, count: int) -> list[str]:
-    """The most frequent words (by texts) that the vocabulary cuts into several pieces: `json`, `mutex`, `async`."""
-    frequency = Counter(chain.from_iterable(map(set, chain(pairs.queries, pairs.documents))))
-    return [
-        word
-        for word, _ in frequency.most_common()
-        if 3 <= len(word) <= 24 and word.isalpha() and word.isascii() and len(vocabulary.cut(word)) > 1
-    ][:count]
 
 
 def matrix(texts: list[list[str]], vocabulary: Vocabulary) -> sp.csr_matrix:
@@ -99,17 +105,12 @@ def matrix(texts: list[list[str]], vocabulary: Vocabulary) -> sp.csr_matrix:
     return sp.csr_matrix((np.array(values, np.float32), (rows, columns)), shape=(len(texts), vocabulary.size))
 
 
-def start_table(
-    distilled: np.ndarray, vocabulary: Vocabulary, plain: Vocabulary, extra: list[str], idf: np.ndarray
-) -> np.ndarray:
-    """PCA of the distilled vectors to DIM, extra words as the mean of their pieces, each row times its idf."""
+def start_table(distilled: np.ndarray, idf: np.ndarray) -> np.ndarray:
+    """PCA of the distilled vectors to DIM, each row times its idf."""
     centred = distilled - distilled.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    rows = centred @ axes[:DIM].T
-    more = np.stack([rows[plain.cut(word)].mean(axis=0) for word in extra]) if extra else np.zeros((0, DIM))
-    table = np.concatenate([rows, more]).astype(np.float32)
-    table /= np.linalg.norm(table, axis=1, keepdims=True).mean()
-    return table * idf[:, None]
+    rows = (centred @ axes[:DIM].T).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1).mean() * idf[:, None]
 
 
 def unit(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -193,16 +194,16 @@ def main() -> None:
     parser.add_argument("mode", choices=("distil", "train"))
     parser.add_argument("files", nargs="+")
     parser.add_argument("--dev", default="")
+    parser.add_argument("--dev-framed", type=float, default=0.0)
     parser.add_argument("--held-out", default="", help="pairs whose queries must not be trained on")
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--run", type=int, default=128, help="pairs of one package next to each other in a batch")
-    parser.add_argument("--rate", type=float, default=0.01)
+    parser.add_argument("--rate", type=float, default=0.03)
     parser.add_argument("--temperature", type=float, default=0.05)
     parser.add_argument("--drop-query", type=float, default=0.1)
     parser.add_argument("--drop-code", type=float, default=0.3)
-    parser.add_argument("--cap", type=int, default=4000, help="pairs of one package at most")
-    parser.add_argument("--extra", type=int, default=4000, help="whole words that get rows of their own")
+    parser.add_argument("--cap", type=int, default=2000, help="pairs of one package at most")
     parser.add_argument("--name", default="code-1")
     a = parser.parse_args()
     if a.mode == "distil":
@@ -210,16 +211,14 @@ def main() -> None:
         return
     distilled, source, out = a.files
     held_out = set(Pairs(a.held_out).texts()) if a.held_out else set[str]()
-    pairs = Pairs(source, a.cap, held_out)
-    plain = Vocabulary(shipped_pieces())
-    extra = extra_words(pairs, plain, a.extra)
-    vocabulary = Vocabulary(shipped_pieces(), extra)
+    pairs = Pairs(source, a.cap, held_out, FRAMED)
+    vocabulary = Vocabulary(shipped_pieces())
     q, d = matrix(pairs.queries, vocabulary), matrix(pairs.documents, vocabulary)
     idf = np.log((d.shape[0] + 1) / (np.bincount(d.indices, minlength=vocabulary.size) + 1) + 1).astype(np.float32)
-    table = start_table(np.load(distilled), vocabulary, plain, extra, idf)
-    print(len(pairs.rows), "pairs", len(extra), "extra words", flush=True)
+    table = start_table(np.load(distilled), idf)
+    print(len(pairs.rows), "pairs", flush=True)
     if a.dev:
-        dev = Pairs(a.dev, 1500)
+        dev = Pairs(a.dev, 1500, framed=a.dev_framed)
         dq, dd, dp = matrix(dev.queries, vocabulary), matrix(dev.documents, vocabulary), np.array(dev.packages)
 
     def report(label: str, t: np.ndarray) -> None:
@@ -232,7 +231,7 @@ def main() -> None:
 
     report("start", table)
     table = train(table, q, d, np.array(pairs.packages), a, report=report)
-    save_table(Path(out), table, extra, a.name)
+    save_table(Path(out), table, a.name)
 
 
 if __name__ == "__main__":

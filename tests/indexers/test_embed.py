@@ -71,11 +71,6 @@ def test_pieces_match_longest_first_and_mark_inner_ones() -> None:
     assert Vocabulary(["un", "##aff", "##able"]).cut("unaffable") == [0, 1, 2]
 
 
-def test_extra_words_win_over_pieces() -> None:
-    """A word with a row of its own is not cut, and its number comes after the pieces."""
-    assert Vocabulary(["a", "##b"], ["ab"]).cut("ab") == [2]
-
-
 def test_every_ascii_word_can_be_cut() -> None:
     """The shipped vocabulary has every letter and digit, so no identifier is lost."""
     vocabulary = Vocabulary(shipped_pieces())
@@ -136,27 +131,22 @@ def test_the_id_names_table_and_preparation(static: StaticEmbedder, tmp_path: Pa
     """Another table has another id, so its vectors never mix with these."""
     table = load_table()
     other = tmp_path / "other.npz"
-    save_table(other, table.scales[:, None] * table.rows[:, ::-1].astype(np.float32), _extra(table), table.name)
+    save_table(other, table.scales[:, None] * table.rows[:, ::-1].astype(np.float32), table.name)
     assert static.id == StaticEmbedder().id
     assert static.id.endswith(static_table.PREPARATION)
     assert StaticEmbedder(load_table(other)).id != static.id
 
 
-def _extra(table: static_table.StaticTable) -> list[str]:
-    return list(table.vocabulary._extra)
-
-
 def test_int8_keeps_vectors_within_half_a_step(tmp_path: Path) -> None:
     """Saving and loading a table moves no value by more than half of its row's step, and keeps zero rows zero."""
     rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(len(shipped_pieces()) + 2, 8)).astype(np.float32)
+    vectors = rng.normal(size=(len(shipped_pieces()), 8)).astype(np.float32)
     vectors[5] = 0
     path = tmp_path / "table.npz"
-    save_table(path, vectors, ["mutex", "kwargs"], "small")
+    save_table(path, vectors, "small")
     table = load_table(path)
     steps = np.abs(vectors).max(axis=1, keepdims=True) / 127
     assert (np.abs(table.rows * table.scales[:, None] - vectors) <= steps * 0.5001).all()
-    assert table.vector("mutex") is not None
     assert table.name == "small"
 
 
@@ -177,7 +167,7 @@ def test_a_damaged_table_says_which_file(tmp_path: Path, damage: str) -> None:
         case "rows":
             np.savez(
                 path, rows=np.zeros((3, 8), np.int8), scales=np.ones(3, np.float32),
-                extra=np.zeros(0, np.uint8), name=np.zeros(0, np.uint8),
+                name=np.zeros(0, np.uint8),
             )  # fmt: skip
             data[:] = path.read_bytes()
     if damage != "missing":
