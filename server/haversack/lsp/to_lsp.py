@@ -132,7 +132,7 @@ def _route(route: types.Route) -> protocol.Route:
 def _manifest(manifest: types.Manifest) -> protocol.Manifest:
     tokens = manifest.tokens
     return protocol.Manifest(
-        items=tuple(_item(each) for each in manifest.items),
+        items=tuple(manifest_item(each) for each in manifest.items),
         timings=tuple(
             protocol.Timing(each.name, each.status, each.milliseconds, each.n_candidates) for each in manifest.timings
         ),
@@ -157,7 +157,7 @@ def _manifest(manifest: types.Manifest) -> protocol.Manifest:
     )
 
 
-def _item(item: types.ManifestItem) -> protocol.ManifestItem:
+def manifest_item(item: types.ManifestItem) -> protocol.ManifestItem:
     return protocol.ManifestItem(
         id=item.id,
         source=item.source,

@@ -1,0 +1,197 @@
+"""What can be typed after `haversack`, with examples. Commands are imported when they run, so `--help` is quick.
+
+Exit codes: 0 done · 1 refused or failed, with the reason on stderr · 2 wrong command line · 3 `doctor` found something
+to mend · 130 interrupted · 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from haversack import __version__
+
+OK, FAILED, USAGE, TO_MEND, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
+
+EXIT_CODES = """exit codes:
+  0    done
+  1    refused or failed; the reason is on stderr
+  2    wrong command line
+  3    `doctor` found something to mend
+  130  interrupted"""
+
+MAIN_EXAMPLES = """examples:
+  haversack context "How are retries handled?"
+  haversack context "Why does @src/app.py:40-60 fail?" --budget 4000
+  haversack explain src/app.py:42 "How are retries handled?"
+  haversack index --status
+  haversack doctor
+  haversack serve                 (an editor starts this)"""
+
+CONTEXT_EXAMPLES = """examples:
+  haversack context "Where is the token budget computed?"
+  haversack context "Review this" --mention diff --model openai/gpt-4o
+  haversack context "Explain the parser" --mention src/parser.py:10-80 --mention @Parser
+  haversack context "Rename the flag" --json | jq .manifest.items
+  haversack context "Summarise the design" --prompt > prompt.md"""
+
+EXPLAIN_EXAMPLES = """examples:
+  haversack explain src/app.py "How are retries handled?"
+  haversack explain src/app.py:42 "How are retries handled?" --budget 2000"""
+
+
+@dataclass(slots=True)
+class Options(argparse.Namespace):
+    """The parsed command line; `command` runs it and returns the exit code."""
+
+    command: Callable[[Options], int]
+    workspace: Path
+    cache_dir: Path | None = None
+    question: str = ""
+    place: str = ""
+    model: str | None = None
+    budget: int | None = None
+    mention: Sequence[str] = ()
+    json: bool = False
+    prompt: bool = False
+    all: bool = False
+    status: bool = False
+    rebuild: bool = False
+    tcp: tuple[str, int] | None = None
+    allow_remote: bool = False
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Ends the process with code 2 and a sentence on stderr when the command line is wrong."""
+    return cast("Options", _parser().parse_args(list(argv)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="haversack",
+        description="Decides what an AI model should read for a question about your code, and says why.",
+        epilog=f"{MAIN_EXAMPLES}\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"haversack {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    context = _command(commands, "context", "pack the context for a question", _context, CONTEXT_EXAMPLES)
+    context.add_argument("question", help='the question; "-" reads it from stdin')
+    _question_options(context)
+    shape = context.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print the whole bundle as JSON")
+    shape.add_argument("--prompt", action="store_true", help="print only the finished prompt, for a model to read")
+    context.add_argument("--all", action="store_true", help="list everything that stayed out, not only the best")
+
+    explain = _command(commands, "explain", "say why a file is in the context, or not", _explain, EXPLAIN_EXAMPLES)
+    explain.add_argument("place", metavar="PATH[:LINE]", help="a file of the workspace, and a line from 1")
+    explain.add_argument("question", help="the question, as for `context`")
+    _question_options(explain)
+
+    index = _command(commands, "index", "bring the index up to date, or show its state", _index)
+    _workspace_options(index)
+    index.add_argument("--status", action="store_true", help="show the state without indexing")
+    index.add_argument("--rebuild", action="store_true", help="build it again from nothing")
+    index.add_argument("--json", action="store_true", help="print the state as JSON")
+
+    doctor = _command(commands, "doctor", "check everything that has to work", _doctor)
+    doctor.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
+    doctor.add_argument("--json", action="store_true", help="print the checks as JSON")
+
+    serve = _command(commands, "serve", "speak the Language Server Protocol on stdin and stdout", _serve)
+    serve.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
+    serve.add_argument("--tcp", type=_address, metavar="HOST:PORT", help="listen on a socket instead")
+    serve.add_argument("--allow-remote", action="store_true", help="let --tcp take addresses beyond this machine")
+    serve.add_argument("--cache-dir", type=Path, help="where indexes are kept (default: the platform's cache folder)")
+    return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],  # pyright: ignore[reportPrivateUsage]
+    name: str,
+    summary: str,
+    run: Callable[[Options], int],
+    examples: str = "",
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(command=run)
+    return command
+
+
+def _workspace_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--workspace", type=_folder, default=Path.cwd(), metavar="DIR", help="default: this folder")
+    command.add_argument("--cache-dir", type=Path, help="where indexes are kept (default: the platform's cache folder)")
+
+
+def _question_options(command: argparse.ArgumentParser) -> None:
+    _workspace_options(command)
+    command.add_argument("--model", metavar="PROVIDER/NAME", help="the model to pack for, such as openai/gpt-4o")
+    command.add_argument("--budget", type=_tokens, metavar="N", help="tokens of gathered context at most (4000, 8k)")
+    command.add_argument(
+        "--mention",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="what must be in: path, path:10-20, folder, @Symbol, diff; repeatable (@-words of the question count too)",
+    )
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
+    return path
+
+
+def _tokens(text: str) -> int:
+    digits, factor = (text[:-1], 1000) if text[-1:] in "kK" else (text, 1)
+    try:
+        value = int(float(digits) * factor)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens (4000 or 8k)") from None
+    if value <= 0:
+        raise argparse.ArgumentTypeError("a budget is at least 1 token")
+    return value
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT (127.0.0.1:7345)")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _context(options: Options) -> int:
+    return _module("context").run(options)
+
+
+def _explain(options: Options) -> int:
+    return _module("context").explain(options)
+
+
+def _index(options: Options) -> int:
+    return _module("index").run(options)
+
+
+def _doctor(options: Options) -> int:
+    return _module("doctor").run(options)
+
+
+def _serve(options: Options) -> int:
+    return _module("serve").run(options)
+
+
+def _module(name: str) -> Any:
+    """The command's module, loaded when it runs: the engine takes half a second that `--help` need not wait for."""
+    return importlib.import_module(f"haversack.cli.{name}")

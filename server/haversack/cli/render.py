@@ -1,0 +1,178 @@
+"""Bundles and statuses as a person reads them: tables and bars on a terminal, plain text in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from haversack.types import Block, Bundle, ManifestItem, Outcome, Problem, TokenUse
+from haversack_index.types import IndexStatus
+
+# A terminal line of text never carries control characters of a file name or of file text to the terminal.
+_CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+
+# Wide enough to see a tenth of the window, narrow enough to stand beside its figures in 80 columns.
+BAR_WIDTH = 30
+
+# Rows of what stayed out that a person still reads; the rest is a count, and all of it is in `--json`.
+MAX_EXCLUDED_ROWS = 12
+
+OUTCOME_STYLE = {
+    Outcome.INCLUDED: "green",
+    Outcome.SHORTENED: "yellow",
+    Outcome.REDACTED: "magenta",
+    Outcome.EXCLUDED: "dim",
+}
+
+
+def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, all_rows: bool = False) -> None:
+    """The packed context, then its manifest: what went in, what stayed out and why, where the window went."""
+    if show_text:
+        for block in bundle.blocks:
+            _print_block(console, block)
+    console.print(_items_table(bundle.manifest.items, all_rows=all_rows))
+    console.print(_token_table(bundle.manifest.tokens, bundle))
+    console.print(_timings_line(bundle), soft_wrap=True)
+    print_problems(console, bundle.problems)
+
+
+def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
+    """One table per workspace folder: counts, then skipped files by reason."""
+    for status in statuses:
+        table = Table(title=f"Index of {safe(status.folder)}", title_justify="left", show_header=False)
+        table.add_row("state", f"{status.state.value} (generation {status.generation})")
+        table.add_row("files", f"{status.n_files:,}")
+        table.add_row("chunks", f"{status.n_chunks:,}")
+        table.add_row("symbols", f"{status.n_symbols:,}")
+        table.add_row("vectors", f"{status.n_vectors:,}  ({safe(status.embedder) or 'none'})")
+        for reason, count in sorted(status.skipped.items(), key=lambda pair: (-pair[1], pair[0])):
+            table.add_row(f"skipped: {reason}", f"{count:,}")
+        for problem in status.problems:
+            table.add_row("problem", safe(problem))
+        console.print(table)
+
+
+def print_problems(console: Console, problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        line = Text("! ", style="yellow")
+        line.append(f"{problem.stage}: {safe(problem.message)}")
+        if problem.remedy:
+            line.append(f" {safe(problem.remedy)}", style="dim")
+        console.print(line, soft_wrap=True)
+
+
+def print_item(console: Console, item: ManifestItem) -> None:
+    """All that is known about one candidate."""
+    table = Table(show_header=False, title=safe(place(item)), title_justify="left")
+    table.add_row("outcome", Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]))
+    if item.reasons:
+        table.add_row("because", safe("; ".join(item.reasons)))
+    if item.note:
+        table.add_row("note", safe(item.note))
+    table.add_row("found by", f"{item.source.value} ({item.kind.value})")
+    table.add_row("why", safe(item.why))
+    table.add_row("detail", item.detail.value if item.detail else "-")
+    table.add_row("tokens", f"{item.tokens_after:,} of {item.tokens_before:,}")
+    table.add_row("score", f"{item.score:.3f}")
+    for name, value in item.parts:
+        table.add_row(f"  {safe(name)}", f"{value:+.3f}")
+    if item.flags:
+        table.add_row("flags", safe(", ".join(item.flags)))
+    console.print(table)
+
+
+def place(item: ManifestItem) -> str:
+    """`path:10-20` as a person writes it, lines from 1; the title for what is not in a file."""
+    if not item.path:
+        return item.title
+    if item.lines is None:
+        return item.path
+    start, end = item.lines
+    return f"{item.path}:{start + 1}-{max(end, start + 1)}"
+
+
+def safe(text: str) -> str:
+    """Text from the workspace without control characters, so that a file name cannot drive the terminal."""
+    return text.translate(_CONTROL)
+
+
+def bar(used: int, total: int, width: int = BAR_WIDTH) -> str:
+    filled = 0 if total <= 0 else min(width, round(width * used / total))
+    return "█" * filled + "░" * (width - filled)
+
+
+def _print_block(console: Console, block: Block) -> None:
+    lines = ", ".join(f"{start + 1}-{end}" for start, end in block.spans)
+    title = Text(safe(block.path or block.title), style="bold cyan")
+    title.append(f"  {lines}  " if lines else "  ", style="cyan")
+    title.append(f"{block.detail.value} · {block.tokens:,} tokens · score {block.score:.2f}", style="dim")
+    console.print(title, soft_wrap=True)
+    text = safe(block.text).rstrip("\n")
+    if console.is_terminal:
+        console.print(Syntax(text, block.language or "text", word_wrap=True, background_color="default"))
+    else:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print()
+
+
+def _items_table(items: Sequence[ManifestItem], *, all_rows: bool) -> Table:
+    table = Table(title="Manifest: what the model reads, and what it does not", title_justify="left")
+    for name, justify in (("outcome", "left"), ("item", "left"), ("detail", "left")):
+        table.add_column(name, justify=justify, overflow="fold")  # pyright: ignore[reportArgumentType]
+    table.add_column("tokens", justify="right")
+    table.add_column("score", justify="right")
+    table.add_column("why", overflow="fold")
+    hidden = 0
+    n_excluded = 0
+    for item in items:
+        if item.outcome is Outcome.EXCLUDED:
+            n_excluded += 1
+            if n_excluded > MAX_EXCLUDED_ROWS and not all_rows:
+                hidden += 1
+                continue
+        why = "; ".join(item.reasons) if item.reasons else item.why
+        table.add_row(
+            Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]),
+            escape(safe(place(item))) + (" [bold](required)[/bold]" if item.required else ""),
+            item.detail.value if item.detail else "-",
+            f"{item.tokens_after:,}" if item.tokens_after else f"({item.tokens_before:,})",
+            f"{item.score:.2f}",
+            escape(safe(why)),
+        )
+    if hidden:
+        table.caption = f"and {hidden:,} more that stayed out (--all shows them, --json has everything)"
+    return table
+
+
+def _token_table(use: TokenUse, bundle: Bundle) -> Table:
+    model = bundle.route.model
+    title = f"Tokens for {model.provider}/{model.name}: {use.total:,} of {use.window:,} ({use.counted}, {use.counter})"
+    table = Table(title=title, title_justify="left", show_header=False)
+    rows = (
+        ("context", use.context, f"of a budget of {use.context_budget:,}"),
+        ("history", use.history, ""),
+        ("question", use.question, ""),
+        ("system", use.system, ""),
+        ("tools", use.tools, ""),
+        ("reply reserve", use.reply_reserve, "kept free for the answer"),
+    )
+    for name, tokens, note in rows:
+        table.add_row(name, f"{tokens:,}", bar(tokens, use.window), note)
+    return table
+
+
+def _timings_line(bundle: Bundle) -> Text:
+    line = Text("Time: ", style="dim")
+    line.append(
+        " · ".join(
+            f"{timing.name} {timing.milliseconds:.0f} ms" + ("" if timing.status == "ok" else f" ({timing.status})")
+            for timing in bundle.manifest.timings
+            if timing.status != "skipped"
+        )
+    )
+    return line
