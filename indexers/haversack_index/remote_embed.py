@@ -70,7 +70,7 @@ class HttpEmbedder:
         self._model = model
         self._post = post
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        self.dim = dim or len(self._ask(["probe"])[0])
+        self.dim = dim or self._probe()
         # The address counts: two services may serve different weights under one name.
         place = hashlib.blake2b(self._url.encode(), digest_size=4).hexdigest()
         self.id = f"{kind}:{model}:{self.dim}:{place}:{PREPARATION}"
@@ -86,6 +86,13 @@ class HttpEmbedder:
     def embed_query(self, text: str) -> Array:
         """float32 (dim,)."""
         return self.embed_documents([text])[0]
+
+    def _probe(self) -> int:
+        """Asks for one vector to learn its size."""
+        size = len(self._ask(["probe"])[0])
+        if size == 0:
+            raise BadAnswerError(f"{self._name()} gave an empty vector")
+        return size
 
     def _embed(self, texts: Sequence[str], places: Sequence[int]) -> list[Array]:
         """One request; only a refusal for length splits it, down to the one text that is too long."""
@@ -186,9 +193,10 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     for name, value in headers.items():
         if name.lower() == "retry-after":
             try:
-                return max(0.0, float(value))
+                seconds = float(value)
             except ValueError:
                 return None
+            return max(0.0, seconds) if math.isfinite(seconds) else None
     return None
 
 

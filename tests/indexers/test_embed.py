@@ -325,6 +325,14 @@ def test_bad_vectors_are_refused_with_both_numbers(kind: str, vectors: Any, word
         embedder.embed_documents(["one"])
 
 
+def test_a_service_without_vectors_is_refused_at_loading() -> None:
+    """An empty vector in answer to the first question is no size to build an index on."""
+    service = Service()
+    service.fault = lambda texts: service.answer([[]])
+    with pytest.raises(BadAnswerError, match="empty"):
+        service.embedder()
+
+
 @pytest.mark.parametrize("answer", [{}, {"error": "x"}, [], {"data": [{"index": 5, "embedding": [1.0] * 4}]}])
 def test_an_answer_of_another_form_is_refused(answer: Any) -> None:
     """A proxy's page or a wrong index is not taken for vectors."""
@@ -342,6 +350,7 @@ def test_an_answer_of_another_form_is_refused(answer: Any) -> None:
         (TimeoutError(), ServiceUnavailableError, "no answer in time", None),
         (Status(429, "", {"Retry-After": "2"}), ServiceUnavailableError, "429", 2.0),
         (Status(429, "", {"retry-after": "soon"}), ServiceUnavailableError, "429", None),
+        (Status(429, "", {"retry-after": "inf"}), ServiceUnavailableError, "429", None),
         (Status(500, "cuda out of memory"), ServiceUnavailableError, "500", None),
         (Status(503), ServiceUnavailableError, "503", None),
         (Status(404, "model not found"), RejectedError, "404", None),
