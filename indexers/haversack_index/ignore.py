@@ -204,7 +204,7 @@ class RuleList:
             if not directory_only:
                 self._add(self._files, position, pattern)
             components = pattern.removeprefix(b"/").split(b"/")
-            if rule.negated and b"/" in pattern and components[0] != b"**":
+            if rule.negated and components[0] != b"**":
                 self._openers.append(components)
         self._files.globs.reverse()
         self._directories.globs.reverse()

@@ -80,10 +80,18 @@ def test_a_tool_rule_brings_back_what_git_ignores_but_no_secret(tmp_path: Path) 
 
 
 def test_a_tool_rule_opens_an_ignored_folder_only_where_it_says(tmp_path: Path) -> None:
-    """`!out/keep/*.txt` enters `out/` for those files alone; a bare `!*.txt` enters no ignored folder."""
-    plant(tmp_path, "out/keep/a.txt", "out/keep/b.bin", "out/x.txt", "logs/c.txt", "node_modules/p/d.txt")
+    """`!out/keep/*.txt` enters `out/` for those files alone; `!*.txt` and `!**/c.txt` enter no ignored folder."""
+    plant(
+        tmp_path,
+        "out/keep/a.txt",
+        "out/keep/b.bin",
+        "out/x.txt",
+        "logs/c.txt",
+        "logs/deep/c.txt",
+        "node_modules/p/d.txt",
+    )
     plant(tmp_path, "node_modules/mine/e.txt", gitignore="out/\nlogs/\n")
-    plant(tmp_path, haversackignore="!*.txt\nlogs/c.txt\n!out/keep/*.txt\n!/node_modules/mine/\n")
+    plant(tmp_path, haversackignore="!*.txt\n!**/deep/c.txt\n!out/keep/*.txt\n!/node_modules/mine/\n")
     assert found(tmp_path) == {"out/keep/a.txt", "out/x.txt", "node_modules/mine/e.txt"}
     reasons = skipped(tmp_path)
     assert reasons["logs/"] == reasons["out/keep/b.bin"] == "git-ignored"
