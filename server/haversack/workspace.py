@@ -107,7 +107,6 @@ class Workspace:
             if document.folder is not None and document.path is not None
         }
         self._loaded: dict[tuple[str, str], FileText | SkipReason] = {}
-        self._symbols: dict[tuple[str, str], tuple[Symbol, ...]] = {}
         self._verdicts: dict[tuple[str, str], Skipped | None] = {}
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
@@ -170,15 +169,18 @@ class Workspace:
 
     def symbols(self, folder: str, path: str) -> tuple[Symbol, ...]:
         """Definitions of a file: from the index while the file is as indexed, else from today's text."""
-        key = (folder, path)
-        if key not in self._symbols:
-            file = self.read(folder, path)
-            index = self.indexes.get(folder)
-            record = index.file(path) if index is not None else None
-            is_fresh = file is not None and record is not None and record.content_hash == file.content_hash
-            found = index.symbols(path) if index is not None and is_fresh else self.parsed(folder, path).symbols
-            self._symbols[key] = found
-        return self._symbols[key]
+        file = self.read(folder, path)
+        if file is None:
+            return ()
+        known = self._texts.symbols(file)
+        if known is not None:
+            return known
+        index = self.indexes.get(folder)
+        record = index.file(path) if index is not None else None
+        is_fresh = record is not None and record.content_hash == file.content_hash
+        found = index.symbols(path) if index is not None and is_fresh else self.parsed(folder, path).symbols
+        self._texts.keep_symbols(file, found)
+        return found
 
     def definitions(self, folder: str, names: Sequence[str], limit: int = 50) -> tuple[Defined, ...]:
         """Where names are defined, in today's text; unsaved buffers answer for their files."""
@@ -322,7 +324,8 @@ class TextCache:
 
     def __init__(self) -> None:
         self._files: OrderedDict[tuple[str, str], tuple[tuple[int, ...], FileText]] = OrderedDict()
-        self._parsed: OrderedDict[tuple[str, str], ParsedFile] = OrderedDict()
+        self._parsed: OrderedDict[tuple[str, str, str], ParsedFile] = OrderedDict()
+        self._symbols: OrderedDict[tuple[str, str, str], tuple[Symbol, ...]] = OrderedDict()
         self._lock = Lock()
 
     def load(self, folder: Folder, path: str, max_size: int, now: float) -> FileText | SkipReason:
@@ -348,10 +351,19 @@ class TextCache:
                     self._files.popitem(last=False)
         return file
 
-    def parsed(self, file: FileText) -> ParsedFile:
-        key = (f"{file.folder}/{file.path}", file.content_hash)
+    def symbols(self, file: FileText) -> tuple[Symbol, ...] | None:
+        """Symbols kept for exactly this text; None when there are none."""
+        return self._symbols.get(_identity(file))
+
+    def keep_symbols(self, file: FileText, symbols: tuple[Symbol, ...]) -> None:
         with self._lock:
-            known = self._parsed.get(key)
+            self._symbols[_identity(file)] = symbols
+            while len(self._symbols) > self.CAPACITY:
+                self._symbols.popitem(last=False)
+
+    def parsed(self, file: FileText) -> ParsedFile:
+        key = _identity(file)
+        known = self._parsed.get(key)
         if known is None:
             known = parse_file(file.path, "".join(file.lines), file.language or None)
             with self._lock:
@@ -359,6 +371,11 @@ class TextCache:
                 while len(self._parsed) > self.CAPACITY:
                     self._parsed.popitem(last=False)
         return known
+
+
+def _identity(file: FileText) -> tuple[str, str, str]:
+    # The language belongs to it: an editor may open a file as another language than its name says.
+    return (f"{file.folder}/{file.path}", file.content_hash, file.language)
 
 
 def _text_of(folder: str, path: str, data: bytes) -> FileText | SkipReason:
