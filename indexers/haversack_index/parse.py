@@ -7,6 +7,7 @@ into its text form: that recursion kills the process on deep input.
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Protocol
 import tree_sitter
 from tree_sitter import Language, Parser, Tree
 
-# Half a second parses about 3 MB of ordinary code; what takes longer is not ordinary.
+# Half a second of processor time parses about 3 MB of ordinary code; what takes longer is not ordinary.
 TIME_LIMIT_S = 0.5
 
 # Files over a megabyte are generated or data; whole definitions in them serve nobody.
@@ -29,15 +30,23 @@ SIZE_LIMIT = 1_000_000
 # Written code nests below 100; recursion in C starts to fail near 20,000.
 DEPTH_LIMIT = 1_000
 
+# Children of an error node are one flat list, and a query over it takes the square of its length:
+# 0.03 s for 5,000, a minute for 200,000.
+_BROKEN_LIMIT = 5_000
+
 # A parse that reads in pieces of this size lets other threads in: longest stall 13 ms instead of the whole parse.
 _READ_BYTES = 65_536
+
+# The Kotlin scanner keeps one byte a string it is inside of, and ends the process when 1,024 do not suffice.
+_INTERPOLATION_LIMIT = 500
+_INTERPOLATION = re.compile(rb"\$\{|\}")
 
 # Grammars that loop for ever inside C, where no progress callback is reached.
 NEVER_LOADED = frozenset({"cobol"})
 
 
 class ParseFailure(Exception):
-    """No tree, for the reason in the message: "too large", "parse time", "too deep", "no grammar"."""
+    """No tree, for the reason in the message: "too large", "parse time", "too deep", "too broken", "no grammar"."""
 
 
 class GrammarProvider(Protocol):
@@ -55,39 +64,58 @@ def parse_tree(data: bytes, grammar: str, time_limit_s: float = TIME_LIMIT_S, si
     language = load_grammar(grammar)
     if language is None:
         raise ParseFailure("no grammar")
-    deadline = time.monotonic() + time_limit_s
+    if grammar == "kotlin" and _interpolation_depth(data) > _INTERPOLATION_LIMIT:
+        raise ParseFailure("too deep")
+    # Processor time, not the clock: a busy machine must not change what a file is cut into.
+    deadline = time.thread_time() + time_limit_s
     view = memoryview(data)
 
     def read(offset: int, _point: tree_sitter.Point) -> bytes:
         return bytes(view[offset : offset + _READ_BYTES])
 
     def late(_offset: int, _error: bool) -> bool:
-        return time.monotonic() > deadline
+        return time.thread_time() > deadline
 
     try:
         tree = Parser(language).parse(read, progress_callback=late)
     except ValueError as error:
         raise ParseFailure("parse time") from error
-    if is_deep(tree):
-        raise ParseFailure("too deep")
+    trouble = trouble_of(tree)
+    if trouble:
+        raise ParseFailure(trouble)
     return tree
 
 
-def is_deep(tree: Tree, limit: int = DEPTH_LIMIT) -> bool:
-    """Does any node stand deeper than `limit`? Subtrees with fewer nodes than that are passed over."""
+def trouble_of(tree: Tree) -> str:
+    """ "too deep" or "too broken" when a walk or a query over the tree would take for ever, else empty.
+
+    Subtrees with fewer nodes than could reach the limit are passed over, so this costs next to nothing.
+    """
     cursor = tree.walk()
     depth = 0
-    while True:
-        node = cursor.node
-        if node is not None and node.descendant_count > limit - depth and cursor.goto_first_child():
+    while (node := cursor.node) is not None:
+        n_descendants = node.descendant_count
+        if node.is_error and n_descendants > _BROKEN_LIMIT and node.child_count > _BROKEN_LIMIT:
+            return "too broken"
+        if n_descendants > DEPTH_LIMIT - depth and cursor.goto_first_child():
             depth += 1
-            if depth > limit:
-                return True
+            if depth > DEPTH_LIMIT:
+                return "too deep"
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return False
+                return ""
             depth -= 1
+    return ""
+
+
+def _interpolation_depth(data: bytes) -> int:
+    """How deep `${` nests, braces of code not told from braces of strings: an upper bound is all that is needed."""
+    depth = deepest = 0
+    for match in _INTERPOLATION.finditer(data):
+        depth = max(0, depth + (1 if match[0] == b"${" else -1))
+        deepest = max(deepest, depth)
+    return deepest
 
 
 @dataclass(frozen=True, slots=True)
