@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,26 @@ def integrity(cursor: Any) -> list[tuple[Any, ...]]:
         near = {row[0] for row in cursor.execute("SELECT chunk_id FROM nearest").fetchall()}
         found += [("nearest", n) for n in near - chunk_ids]
     return found
+
+
+def serve_badly(*arguments: Any) -> None:
+    """A parse process with a grammar that never returns on one file and crashes on another."""
+    from haversack_index import prepare
+    from haversack_index.pool import _serve
+
+    parse = prepare.parse_file
+
+    def parse_file(path: str, text: str, language: str | None = None) -> Any:
+        if "HANG" in text:
+            time.sleep(3_600)
+        if "DIE" in text:
+            os._exit(11)
+        return parse(path, text, language)
+
+    prepare.parse_file = parse_file
+    _serve(*arguments)
+
+
+def serve_not_at_all(*arguments: Any) -> None:
+    """A parse process that ends before its first file."""
+    os._exit(1)

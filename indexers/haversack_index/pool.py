@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -34,7 +34,11 @@ START_SECONDS = 60.0
 BATCH_FILES = 16
 BATCH_BYTES = 200_000
 
+# Processes that may fail for no file's fault before the rest is done in this process.
+MAX_FAILED = 3
+
 TIMED_OUT = "parse time"
+NOT_STARTED = "Parse processes do not start here; files are parsed in one process, without embedding."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,13 @@ class ParsePool:
         self._n_processes = n_processes or max(1, (os.cpu_count() or 2) - 1)
         self._file_seconds = file_seconds
         self._workers: list[_Worker] = []
+        self._n_failed = 0
 
     def prepare(self, tasks: Sequence[Task]) -> Iterator[Prepared]:
         """Each task's result, in the order they are done."""
         queue = deque(_batches(tasks))
+        while queue and self._n_failed >= MAX_FAILED:
+            yield from prepare_files(self._folder, self._rules, queue.popleft())
         while queue or any(worker.batch for worker in self._workers):
             while queue and len(self._workers) < self._n_processes and all(w.batch for w in self._workers):
                 self._workers.append(self._start())
@@ -94,6 +101,9 @@ class ParsePool:
                 if queue and not worker.batch:
                     self._give(worker, queue.popleft())
             yield from self._collect(queue)
+            if self._n_failed >= MAX_FAILED:
+                while queue:
+                    yield from prepare_files(self._folder, self._rules, queue.popleft())
 
     def shrink(self) -> None:
         """Keep one process for the next saved file, let the others and their memory go."""
@@ -151,13 +161,14 @@ class ParsePool:
             if worker.batch:
                 queue.appendleft(worker.batch)
             return
-        # It died before the first file or while embedding: no file is to blame, so they are done without vectors here.
-        failure = EmbedFailure("The embedding model ended its process or took too long; vectors are off.", True)
-        for task in worker.batch:
-            prepared, _ = prepare_file(self._folder, self._rules, task, lines_only=note if at < 0 else "")
-            yield Prepared(
-                prepared.path, prepared.rows, prepared.unchanged, prepared.skip, prepared.detail, failure=failure
-            )
+        # It died before the first file or while embedding: no file is to blame, so they are prepared here.
+        self._n_failed += 1
+        failure = None
+        if self._arguments[-1] is not None:
+            failure = EmbedFailure("The embedding model ended its process or took too long; vectors are off.", True)
+        problem = NOT_STARTED if at < 0 else ""
+        for one in prepare_files(self._folder, self._rules, worker.batch):
+            yield replace(one, problem=problem or one.problem, failure=failure)
 
 
 def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
@@ -191,14 +202,10 @@ def _serve(connection: Connection, folder: Path, rules: WalkRules, database: Pat
             batch = cast("list[Task]", connection.recv())
             results = prepare_files(folder, rules, batch, embedder, known, on_file=connection.send)
             if failure is not None:
-                results = [_failed(one, failure) for one in results]
+                results = [replace(one, failure=failure) for one in results]
             connection.send(results)
         except (EOFError, OSError):
             return
-
-
-def _failed(one: Prepared, failure: EmbedFailure) -> Prepared:
-    return Prepared(one.path, one.rows, one.unchanged, one.skip, one.detail, one.size, one.mtime_ns, "", failure)
 
 
 def _load(spec: EmbedderSpec | None) -> tuple[Embedder | None, EmbedFailure | None]:

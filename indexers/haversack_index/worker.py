@@ -246,10 +246,11 @@ class Worker:
                 failure = EmbedFailure(before.message, False, 0.0)  # the rest, after the command that came
             self._failure = failure
             self._embed_tries = 0 if failure is None else self._embed_tries + 1
-            if failure is not None and failure.message != before.message:
-                self._tell("problem", message=failure.message)
-            if (failure.message if failure is not None else "") != before.message:
-                store.set_meta({"problems": "" if failure is None else failure.message})
+            message = "" if failure is None else failure.message
+            if message != before.message:
+                store.set_meta({"problems": message})
+            if message and message != before.message:
+                self._tell("problem", message=message)
             self._tell_generation(int(store.meta("generation") or 0))
             if failure is None and before.message:
                 self._ready()
