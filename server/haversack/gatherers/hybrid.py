@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
 from haversack.gatherers.outline import definition_forms, merged, outline
 from haversack.gatherers.overview import overview
 from haversack.types import Candidate, Detail, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Located, Workspace
-from haversack_index.types import FileHit, Query, SearchResult
+from haversack_index.types import FileHit, Hit, Query, SearchResult
 
 # Files asked of the search: outlines are cheap, and breadth at a small budget comes from them.
 FILES_SEARCHED = 60
 OUTLINE_SYMBOLS = 12
 # Files handled between two chances to stop: some 5 ms of reading.
 FILES_PER_STEP = 8
+# How much a file's rank weighs on its hits: at 1 a good hit in the tenth file never gets in, at 0 files do not count.
+FILE_POWER = 0.7
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
@@ -28,16 +33,41 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
         problems += [_problem("search_degraded", f"{folder.key}: {text}") for text in result.problems]
         found += [(folder.key, file) for file in result.files]
     found.sort(key=lambda pair: -pair[1].score)
+    best = _Best.of(found)
     candidates: list[Candidate] = []
     for start in range(0, len(found), FILES_PER_STEP):
         step = found[start : start + FILES_PER_STEP]
-        some, troubles = await workspace.run(_of_files, step, start, plan, workspace)
+        some, troubles = await workspace.run(_of_files, step, start, best, plan, workspace)
         candidates += some
         problems += troubles
     if plan.broad:
         for folder in workspace.folders_in_play(plan.request.folder):
             candidates += await workspace.run(overview, folder.key, plan, workspace)
     return tuple(candidates), tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    """The best scores of a search: its scores have no scale of their own, so relevance is measured against these."""
+
+    file: float
+    hit: float
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[str, FileHit]]) -> _Best:
+        hits = (hit.score for _, file in found for hit in file.hits)
+        return cls(max((file.score for _, file in found), default=0.0), max(hits, default=0.0))
+
+    def of_file(self, file: FileHit) -> float:
+        return _share(file.score, self.file)
+
+    def of_hit(self, hit: Hit, file: FileHit) -> float:
+        """What it says itself, and what its file is worth: a stray match in a poor file is a poor one."""
+        return _share(hit.score, self.hit) * self.of_file(file) ** FILE_POWER
+
+
+def _share(score: float, best: float) -> float:
+    return min(1.0, max(0.0, score / best)) if best > 0 else 0.0
 
 
 def _search(folder: str, plan: Plan, workspace: Workspace) -> SearchResult:
@@ -60,7 +90,7 @@ def _search(folder: str, plan: Plan, workspace: Workspace) -> SearchResult:
 
 
 def _of_files(
-    found: list[tuple[str, FileHit]], first_rank: int, plan: Plan, workspace: Workspace
+    found: list[tuple[str, FileHit]], first_rank: int, best: _Best, plan: Plan, workspace: Workspace
 ) -> tuple[list[Candidate], list[Problem]]:
     candidates: list[Candidate] = []
     problems: list[Problem] = []
@@ -81,7 +111,7 @@ def _of_files(
                 source=Source.HYBRID,
                 kind=Kind.OUTLINE,
                 title=title(file, workspace),
-                relevance=_unit(hit.score),
+                relevance=best.of_file(hit),
                 parts=hit.parts,
                 why=f"file {rank + 1} of the search",
                 file=file,
@@ -93,7 +123,7 @@ def _of_files(
         )
         if rank >= workspace.snapshot.settings.max_files:
             continue  # beyond the limit a file shows its outline alone
-        candidates += [_code(place, hit, rank, asked, workspace) for place in located]
+        candidates += [_code(place, hit, rank, best=best, asked=asked, workspace=workspace) for place in located]
     return candidates, problems
 
 
@@ -124,7 +154,7 @@ def _outline_lines(
 
 
 def _code(
-    place: tuple[Located, int], hit: FileHit, rank: int, asked: frozenset[str], workspace: Workspace
+    place: tuple[Located, int], hit: FileHit, rank: int, *, best: _Best, asked: frozenset[str], workspace: Workspace
 ) -> Candidate:
     located, number = place
     file, source = located.file, hit.hits[number]
@@ -134,7 +164,7 @@ def _code(
         source=Source.HYBRID,
         kind=Kind.CODE,
         title=f"{title(file, workspace)} {name}".rstrip(),
-        relevance=_unit(source.score),
+        relevance=best.of_hit(source, hit),
         parts=source.parts,
         why=f"hit {number + 1} in file {rank + 1} of the search",
         file=file,
@@ -150,10 +180,6 @@ def _code(
         file_rank=rank,
         flags=file_flags(file, stale=located.stale),
     )
-
-
-def _unit(score: float) -> float:
-    return min(1.0, max(0.0, score))
 
 
 def _problem(code: str, message: str) -> Problem:

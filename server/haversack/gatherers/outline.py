@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from haversack.types import Detail, Form
 from haversack_index.lexical import words
@@ -25,6 +26,10 @@ WEAKEST_SPAN = 0.3
 MOST_HEADERS = 12
 # An inner definition joins the best one only when it speaks of the question nearly as much.
 STRONG_PART = 0.6
+# Lines of one stretch of a long definition: a screen's worth around a match, as a person would scroll to.
+WINDOW_LINES = 24
+WINDOW_STEP = 3
+MOST_WINDOWS = 3
 
 
 def signature_lines(symbol: Symbol) -> Lines:
@@ -113,7 +118,7 @@ def definition_forms(
     inside = [each for each in symbols if start <= each.span.start and each.span.end <= end]
     header = (start, max(start + 1, min(signature_end, end)))
     headers = merged([header, *outline(inside, end, asked, MOST_HEADERS)] if inside else [header])
-    parts = _speaking_parts(lines, whole, inside, asked)
+    parts = _speaking_parts(lines, whole, inside, asked) or _speaking_windows(lines, whole, asked)
     return shrinking(
         Form(Detail.FULL, (whole,)),
         Form(Detail.SPANS, merged([*headers, *parts]) if parts else ()),
@@ -141,6 +146,29 @@ def _speaking_parts(lines: Sequence[str], whole: Lines, inside: Sequence[Symbol]
             chosen.append(span)
             room -= span[1] - span[0]
     return chosen
+
+
+def _speaking_windows(lines: Sequence[str], whole: Lines, asked: frozenset[str]) -> list[Lines]:
+    """The stretches of a long definition that hold most of the question's words: a table, a script in a string."""
+    start, end = whole
+    if end - start < 2 * WINDOW_LINES:
+        return []
+    held = [asked.intersection(words(line)) for line in lines[start:end]]
+    holders = Counter(word for line in held for word in line)
+    weights = [sum(math.log((1 + len(held)) / holders[word]) for word in line) for line in held]
+    sums = [0.0, *accumulate(weights)]
+    windows = [
+        (sums[min(at + WINDOW_LINES, len(held))] - sums[at], at)
+        for at in range(0, len(held) - WINDOW_LINES // 2, WINDOW_STEP)
+    ]
+    best = max(windows, default=(0.0, 0))[0]
+    chosen: list[int] = []
+    for score, at in sorted(windows, key=lambda window: (-window[0], window[1])):
+        if score <= 0 or score < WEAKEST_SPAN * best or len(chosen) == MOST_WINDOWS:
+            break
+        if all(abs(at - other) >= WINDOW_LINES for other in chosen):
+            chosen.append(at)
+    return [(start + at, min(end, start + at + WINDOW_LINES)) for at in chosen]
 
 
 def _size(form: Form) -> int:
