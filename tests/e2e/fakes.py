@@ -64,12 +64,13 @@ class FakeLine:
                 print("stray output")
                 os.write(1, b"Content-Length: 3\r\n\r\nabc\n")
         score = {"nan": float("nan"), "infinite": float("inf")}.get(word, 0.5)
-        text = (
-            "\ud800"
-            if word == "surrogate"
-            else "".join(document.text for document in workspace.snapshot.documents.values())
-        )
-        return bundle(request, "x" * int(rest) if word == "long" else text, score)
+        texts = [
+            document.text
+            for document in workspace.snapshot.documents.values()
+            if request.active is None or document.uri == request.active.uri
+        ]
+        text = {"surrogate": "\ud800", "long": "x" * int(rest or 0) if word == "long" else ""}.get(word, "".join(texts))
+        return bundle(request, text, score)
 
     async def preview(self, request: Request, workspace: Workspace) -> Bundle:
         full = await self.run(request, workspace)

@@ -17,12 +17,31 @@ pytestmark = pytest.mark.e2e
 CONTEXT = "haversack/context"
 
 
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[RawClient]:
-    with serving(tmp_path / "home", FAKE_SERVER) as raw:
-        (tmp_path / "ws").mkdir()
-        raw.initialize(tmp_path / "ws")
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
+    """A server around a fake line, for questions of protocol and text."""
+    home = tmp_path_factory.mktemp("fake")
+    with serving(home, FAKE_SERVER) as raw:
+        capabilities = {"general": {"positionEncodings": ["utf-7", "utf-16"]}}
+        assert raw.initialize(home, capabilities=capabilities)["capabilities"]["positionEncoding"] == "utf-16"
         yield raw
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawClient, Path]]:
+    """The whole product on a small workspace, with a client that cannot watch files."""
+    home = tmp_path_factory.mktemp("real")
+    workspace = home / "ws"
+    workspace.mkdir()
+    (home / "secret.txt").write_text("outer-secret")
+    (workspace / "link.txt").symlink_to(home / "secret.txt")
+    (workspace / "conf.py").write_text("limit = 10\n")
+    (workspace / "main.py").write_text("from conf import limit\n\n\ndef run():\n    return limit\n")
+    with serving(home) as raw:
+        raw.initialize(workspace)
+        raw.wait_ready()
+        yield raw, workspace
+        assert raw.shutdown() == 0
 
 
 def change(uri: str, version: int, start: tuple[int, int], end: tuple[int, int], text: str) -> dict[str, Any]:
@@ -33,8 +52,12 @@ def change(uri: str, version: int, start: tuple[int, int], end: tuple[int, int],
     }
 
 
-def text_in_answer(client: RawClient, ident: str) -> str:
-    return client.result(ident, CONTEXT, {"text": "hello"})["blocks"][0]["text"]
+def text_in_answer(client: RawClient, ident: str, uri: str) -> str:
+    return client.result(ident, CONTEXT, about(uri))["blocks"][0]["text"]
+
+
+def about(uri: str, text: str = "hello") -> dict[str, Any]:
+    return {"text": text, "activeDocument": {"uri": uri}}
 
 
 def test_r06_typing_storm(client: RawClient, tmp_path: Path) -> None:
@@ -58,7 +81,7 @@ def test_r06_typing_storm(client: RawClient, tmp_path: Path) -> None:
         if number % 50 == 49:
             ident = f"storm-{number}"
             checks[ident] = text
-            client.send({"jsonrpc": "2.0", "id": ident, "method": CONTEXT, "params": {"text": "hello"}})
+            client.send({"jsonrpc": "2.0", "id": ident, "method": CONTEXT, "params": about(uri)})
     answers = client.expect_all(set(checks))
     assert time.monotonic() - started < 10
     for ident, wanted in checks.items():
@@ -71,45 +94,37 @@ def test_b66_one_document_under_two_spellings(client: RawClient) -> None:
     document = {"uri": opened, "languageId": "python", "version": 1, "text": "old"}
     client.notify("textDocument/didOpen", {"textDocument": document})
     client.notify("textDocument/didChange", change(changed, 2, (0, 0), (0, 3), "new"))
-    assert text_in_answer(client, "b66") == "new"
+    assert text_in_answer(client, "b66", opened) == "new"
 
 
-@pytest.mark.parametrize(
-    ("offered", "chosen", "column"),
-    [
-        (["utf-8", "utf-16"], "utf-8", 14),
-        (["utf-32", "utf-8"], "utf-32", 11),
-        (["utf-7", "utf-16"], "utf-16", 12),
-        (None, "utf-16", 12),
-    ],
-)
-def test_b02_b04_position_encodings(tmp_path: Path, offered: list[str] | None, chosen: str, column: int) -> None:
-    """The client's first known encoding is used, for edits and for positions in requests."""
-    capabilities = {"general": {"positionEncodings": offered}} if offered else {}
+def test_b04_columns_in_bytes(tmp_path: Path) -> None:
+    """A client that prefers UTF-8 gets it, for edits and for positions in requests."""
+    capabilities = {"general": {"positionEncodings": ["utf-8", "utf-16"]}}
     with serving(tmp_path, FAKE_SERVER) as client:
         result = client.initialize(tmp_path, capabilities=capabilities)
-        assert result["capabilities"]["positionEncoding"] == chosen
+        assert result["capabilities"]["positionEncoding"] == "utf-8"
         uri = client.open(tmp_path / "a.py", 'msg = "🦊 ok"\n')
-        active = {"uri": uri, "position": {"line": 0, "character": column}}
-        answer = client.result(1, CONTEXT, {"text": "hello", "activeDocument": active})
-        assert "position=Position(line=0, character=11)" in answer["manifest"]["items"][0]["why"]
+        params = {"text": "hello", "activeDocument": {"uri": uri, "position": {"line": 0, "character": 14}}}
+        assert "position=Position(line=0, character=11)" in repr(client.result(1, CONTEXT, params)["manifest"])
+        client.notify("textDocument/didChange", change(uri, 2, (0, 14), (0, 14), "!"))
+        assert text_in_answer(client, "b04", uri) == 'msg = "🦊 ok!"\n'
 
 
 def test_a_request_sees_the_text_of_its_moment(client: RawClient, tmp_path: Path) -> None:
     """Edits that arrive right behind a request do not change its answer."""
     uri = client.open(tmp_path / "ws" / "a.py", "before")
-    client.send({"jsonrpc": "2.0", "id": "then", "method": CONTEXT, "params": {"text": "sleep 0.1"}})
+    client.send({"jsonrpc": "2.0", "id": "then", "method": CONTEXT, "params": about(uri, "sleep 0.1")})
     client.notify("textDocument/didChange", change(uri, 2, (0, 0), (0, 6), "after"))
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert client.expect("then")["result"]["blocks"][0]["text"] == "before"
-    assert text_in_answer(client, "now") == ""
+    assert text_in_answer(client, "now", uri) == ""
 
 
 def test_preview_has_no_content(client: RawClient, tmp_path: Path) -> None:
     """A preview holds the decisions of a context answer and none of its text."""
-    client.open(tmp_path / "ws" / "a.py", "needle")
-    full = client.result(1, CONTEXT, {"text": "hello"})
-    preview = client.result(2, "haversack/preview", {"text": "hello"})
+    uri = client.open(tmp_path / "ws" / "a.py", "needle")
+    full = client.result("full", CONTEXT, about(uri))
+    preview = client.result("preview", "haversack/preview", about(uri))
     assert "needle" in json.dumps(full)
     assert "needle" not in json.dumps(preview)
     assert preview["manifest"] == full["manifest"]
@@ -139,70 +154,45 @@ def test_r11_cancelled_requests_are_answered_once(client: RawClient) -> None:
     assert {answer["error"]["code"] for answer in answers if "error" in answer} == {-32800}
 
 
-def test_shutdown_cancels_open_requests(client: RawClient) -> None:
-    """What is still open at shutdown is answered as cancelled."""
-    client.send({"jsonrpc": "2.0", "id": "open", "method": CONTEXT, "params": {"text": "sleep 30"}})
-    client.send({"jsonrpc": "2.0", "id": "down", "method": "shutdown"})
-    answers = client.expect_all({"open", "down"})
-    assert answers["open"]["error"]["code"] == -32800
-    assert answers["down"]["result"] is None
-
-
-def test_unsaved_text_reaches_the_answer(tmp_path: Path) -> None:
+def test_unsaved_text_reaches_the_answer(real: tuple[RawClient, Path]) -> None:
     """With the real line and index: a hundred edits, then a question; the answer holds the unsaved text."""
-    workspace = tmp_path / "ws"
-    workspace.mkdir()
-    (workspace / "conf.py").write_text("limit = 10\n")
-    (workspace / "main.py").write_text("from conf import limit\n\n\ndef run():\n    return limit\n")
-    with serving(tmp_path / "home") as client:
-        client.initialize(workspace)
-        uri = client.open(workspace / "conf.py", "limit = 10\n")
-        client.wait_ready()
-        for number in range(100):
-            client.notify("textDocument/didChange", change(uri, number + 2, (0, 0), (0, 0), "x"))
-        client.notify("textDocument/didChange", change(uri, 200, (0, 0), (0, 100), ""))
-        client.notify("textDocument/didChange", change(uri, 201, (0, 8), (0, 10), "99"))
-        question = {"text": "what is the limit in @conf.py?"}
-        started = time.monotonic()
-        result = client.result("ask", CONTEXT, question)
-        assert time.monotonic() - started < 2
-        prompt = json.dumps(result["prompt"])
-        assert "limit = 99" in prompt
-        assert "limit = 10" not in prompt
-        row = next(item for item in result["manifest"]["items"] if item["path"] == "conf.py" and item["required"])
-        assert "unsaved" in row["flags"]
-        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-        assert "limit = 10" in json.dumps(client.result("closed", CONTEXT, question)["prompt"])
-        assert client.shutdown() == 0
+    client, workspace = real
+    uri = client.open(workspace / "conf.py", "limit = 10\n")
+    for number in range(100):
+        client.notify("textDocument/didChange", change(uri, number + 2, (0, 0), (0, 0), "x"))
+    client.notify("textDocument/didChange", change(uri, 200, (0, 0), (0, 100), ""))
+    client.notify("textDocument/didChange", change(uri, 201, (0, 8), (0, 10), "99"))
+    question = {"text": "what is the limit in @conf.py?"}
+    started = time.monotonic()
+    result = client.result("ask", CONTEXT, question)
+    assert time.monotonic() - started < 2
+    prompt = json.dumps(result["prompt"])
+    assert "limit = 99" in prompt
+    assert "limit = 10" not in prompt
+    row = next(item for item in result["manifest"]["items"] if item["path"] == "conf.py" and item["required"])
+    assert "unsaved" in row["flags"]
+    client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert "limit = 10" in json.dumps(client.result("closed", CONTEXT, question)["prompt"])
 
 
-def test_s01_nothing_outside_the_workspace(tmp_path: Path) -> None:
+def test_s01_nothing_outside_the_workspace(real: tuple[RawClient, Path]) -> None:
     """Mentions that leave the workspace are refused by name, and nothing of their files is in the answer."""
-    workspace = tmp_path / "ws"
-    workspace.mkdir()
-    (tmp_path / "secret.txt").write_text("outer-secret")
-    (workspace / "link.txt").symlink_to(tmp_path / "secret.txt")
-    with serving(tmp_path / "home") as client:
-        client.initialize(workspace)
-        for number, value in enumerate(("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "../../etc/passwd")):
-            answer = client.request(number, CONTEXT, {"text": "look", "mentions": [{"value": value, "kind": "path"}]})
-            assert "path_outside_workspace" in json.dumps(answer)
-            assert "outer-secret" not in json.dumps(answer)
+    client, workspace = real
+    outside = str(workspace.parent / "secret.txt")
+    for number, value in enumerate(("../secret.txt", outside, "link.txt", "../../etc/passwd", "%2e%2e/secret.txt")):
+        answer = client.request(number, CONTEXT, {"text": "look", "mentions": [{"value": value, "kind": "path"}]})
+        assert "path_outside_workspace" in json.dumps(answer)
+        assert "outer-secret" not in json.dumps(answer)
 
 
-def test_changed_files_reach_the_index(tmp_path: Path) -> None:
-    """A client that cannot watch files: what appears, changes and goes on the disk is followed all the same."""
-    workspace = tmp_path / "ws"
-    workspace.mkdir()
-    (workspace / "a.py").write_text("def first(): pass\n")
-    with serving(tmp_path / "home") as client:
-        client.initialize(workspace)
-        assert client.wait_ready()["files"] == 1
-        (workspace / "b.py").write_text("def second(): pass\n")
-        deadline = time.monotonic() + 10
-        while (status := client.result("poll", "haversack/index/status", {}))["files"] != 2:
-            assert time.monotonic() < deadline, status
-            time.sleep(0.05)
-        rebuilt = client.result("rebuild", "haversack/index/rebuild", {"workspaceFolder": workspace.as_uri()})
-        assert rebuilt["folders"][0]["name"] == "ws"
-        assert client.wait_ready()["files"] == 2
+def test_changed_files_reach_the_index(real: tuple[RawClient, Path]) -> None:
+    """What appears on the disk is followed without the client's help, and a rebuild finds it again."""
+    client, workspace = real
+    (workspace / "b.py").write_text("def second(): pass\n")
+    deadline = time.monotonic() + 10
+    while (status := client.result("poll", "haversack/index/status", {}))["files"] != 3:
+        assert time.monotonic() < deadline, status
+        time.sleep(0.05)
+    rebuilt = client.result("rebuild", "haversack/index/rebuild", {"workspaceFolder": workspace.as_uri()})
+    assert (rebuilt["state"], rebuilt["folders"][0]["name"]) == ("scanning", "ws")
+    assert client.wait_ready()["files"] == 3

@@ -28,7 +28,7 @@ log = logging.getLogger("haversack.lsp")
 # Seconds between two looks at the parent: the process must be gone within two seconds of it.
 PARENT_INTERVAL = 0.5
 # Seconds that workers get to stop before the process ends without waiting for them; they end with it by themselves.
-STOP_TIMEOUT = 1.0
+STOP_TIMEOUT = 0.5
 
 MakeSession = Callable[[], Session]
 
