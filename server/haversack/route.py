@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from haversack import tokens
 from haversack.policy import catalogue
-from haversack.types import HaversackError, InvalidRequest, Marked, Model, Request, Route, Settings
+from haversack.types import HaversackError, InvalidRequest, Marked, Model, Problem, Request, Route, Settings
 
 # The reply may take this part of the window: answers to coding questions with a changed file in them rarely need
 # more, and three quarters for the prompt is what the larger windows are bought for.
@@ -77,6 +77,22 @@ def context_budget(route: Route, request: Request, *, system: int, question: int
     used = route.reply_reserve + system + question + history + frame + max(0, request.tools_tokens)
     wanted = route.model.gather_budget if request.budget_tokens is None else request.budget_tokens
     return max(0, min(route.window - used, wanted))
+
+
+def shortfall(route: Route, request: Request, budget: int) -> tuple[Problem, ...]:
+    """A Problem when the window leaves less for context than the request asked for."""
+    if request.budget_tokens is None or budget >= request.budget_tokens:
+        return ()
+    cause = {"setting": "as haversack.contextWindow caps it", "assumed": "assumed, since the model is not known"}
+    return (
+        Problem(
+            "route",
+            "budget_cut",
+            f"The request asked for {request.budget_tokens:,} tokens of context; the window of {route.window:,} "
+            f"({cause.get(route.window_source, 'the model has no more')}) leaves {budget:,}.",
+            "Choose a model with a larger window, or declare or raise the window in the settings.",
+        ),
+    )
 
 
 def _chosen(explicit: str, settings: Settings) -> tuple[str, str]:

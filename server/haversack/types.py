@@ -221,8 +221,8 @@ class Settings:
     max_file_size: int = 1_000_000  # bytes
     vector_weight: float | None = None  # None: the embedder's own measured share
     text_weight: float | None = None
-    top_k: int = 10  # search results asked for in chunks per file list; see docs/settings.md
-    max_files: int = 15
+    top_k: int = 10  # passages of one file that search may find
+    max_files: int = 15  # files found by search that may show code; further ones show an outline at most
     source_deadline_ms: int = 1_500
     embedder: str = "static"
     embedder_endpoint: str = ""

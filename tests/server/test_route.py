@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haversack.policy import catalogue
-from haversack.route import context_budget, lower_reserve, output_cap, reply_reserve, route
+from haversack.route import context_budget, lower_reserve, output_cap, reply_reserve, route, shortfall
 from haversack.types import (
     Candidate,
     HaversackError,
@@ -126,6 +126,21 @@ def test_prompt_and_reply_never_exceed_the_window(window: int, limit: int, promp
     """The reply's limit is lowered to what is left, to the token."""
     found = Route(model(window, limit), window, "model", 0)
     assert output_cap(found, prompt) == cap
+
+
+@pytest.mark.parametrize(
+    ("name", "cap", "cause"),
+    [("gpt-4o", 8_000, "contextWindow"), ("my-local-7b", 0, "assumed"), ("gpt-4", 0, "the model has no more")],
+)
+def test_a_budget_that_does_not_fit_is_said(name: str, cap: int, cause: str) -> None:
+    """When the window gives less than was asked for, a problem names the window and its source."""
+    request = Request("q", model=name, budget_tokens=60_000)
+    found = route(request, (), Settings(context_window=cap))
+    (problem,) = shortfall(found, request, 5_000)
+    assert cause in problem.message
+    assert "60,000" in problem.message
+    assert shortfall(found, request, 60_000) == ()
+    assert shortfall(found, Request("q"), 5_000) == ()
 
 
 @pytest.mark.parametrize(
