@@ -1,0 +1,141 @@
+"""The wire's own types: they match the document, read strictly, and write every field."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from e2e.fakes import bundle
+
+from haversack.lsp import from_lsp, protocol, to_lsp, wire
+from haversack.lsp.dispatch import Code
+from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
+from haversack.types import Folder, Request
+from haversack_index.types import IndexState, IndexStatus
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+INTERNAL = {protocol.InitializeParams, protocol.WorkspaceFolder}
+
+
+def documented_fields() -> dict[str, list[str]]:
+    sections = re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
+    return {name: re.findall(r"^\| `(\w+)` \|", body, re.MULTILINE) for name, body in sections}
+
+
+def test_document_names_every_method_and_field() -> None:
+    """Names and order of fields, method names and error codes in the document are those of the code."""
+    classes = [
+        cls for cls in vars(protocol).values() if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
+    ]
+    assert documented_fields() == {
+        cls.__name__: [wire.camel(field.name) for field in attrs.fields(cls)] for cls in classes
+    }
+    methods = set(re.findall(r"^\| `(haversack/[\w/]+)`", DOCUMENT, re.MULTILINE))
+    assert methods == {*protocol.REQUESTS, *protocol.NOTIFICATIONS}
+    assert {int(code) for code in re.findall(r"^\| (-32\d+) \|", DOCUMENT, re.MULTILINE)} == {
+        int(code) for code in Code
+    }
+
+
+def test_document_marks_optional_parameters() -> None:
+    """A parameter with a default is called optional, one without is not."""
+    for cls in (protocol.ContextParams, protocol.Mention, protocol.HistoryMessage, protocol.Supplied):
+        section = DOCUMENT.split(f"### {cls.__name__}\n")[1].split("\n#")[0]
+        for field in attrs.fields(cls):
+            row = next(line for line in section.splitlines() if line.startswith(f"| `{wire.camel(field.name)}` |"))
+            assert ("optional" in row) == (field.default is not attrs.NOTHING), row
+
+
+def test_results_write_every_field_in_camel_case() -> None:
+    """A whole bundle goes onto the wire with exactly the documented names."""
+    folders = (Folder("ws", "file:///ws", "/ws"),)
+    raw = wire.write(to_lsp.context(bundle(Request("hello")), folders))
+    fields = documented_fields()
+    assert list(raw) == fields["ContextResult"]
+    assert list(raw["manifest"]["items"][0]) == fields["ManifestItem"]
+    block = raw["blocks"][0]
+    assert list(block) == fields["Block"]
+    assert block["uri"] == "file:///ws/a.py"
+    assert block["range"] == {"start": {"line": 2, "character": 0}, "end": {"line": 9, "character": 0}}
+    assert [(span["start"]["line"], span["end"]["line"]) for span in block["ranges"]] == [(2, 5), (8, 9)]
+    assert type(block["kind"]) in (str, type(bundle(Request("")).blocks[0].kind))
+
+
+def test_status_of_several_folders_is_summed() -> None:
+    """Counts are added, the state is that of the folder farthest from ready."""
+    folders = [Folder(name, f"file:///{name}", f"/{name}") for name in "ab"]
+    states = [IndexState.READY, IndexState.INDEXING]
+    each = [
+        IndexStatus(f.root, state, 2, 3, 4, 5, 6, 7, 8, {"binary": 1}) for f, state in zip(folders, states, strict=True)
+    ]
+    raw = wire.write(to_lsp.index_status(list(zip(folders, each, strict=True))))
+    assert (raw["state"], raw["generation"], raw["files"], raw["skipped"]) == ("indexing", 4, 6, {"binary": 2})
+    assert to_lsp.index_status([]).state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "lines"),
+    [((2, 0), (4, 0), (2, 4)), ((2, 3), (4, 1), (2, 5)), ((2, 3), (2, 3), (2, 3)), ((4, 1), (2, 0), (2, 5))],
+)
+def test_mentioned_ranges_are_whole_lines(start: tuple[int, int], end: tuple[int, int], lines: tuple[int, int]) -> None:
+    """Each touched line counts; an end before the first character of a line leaves that line out."""
+    raw: Any = {"value": "a", "range": {"start": dict(zip(("line", "character"), start, strict=True))}}
+    raw["range"]["end"] = dict(zip(("line", "character"), end, strict=True))
+    assert from_lsp._whole_lines(wire.read(raw, protocol.Mention).range) == lines
+
+
+def test_capabilities_of_any_shape_are_read() -> None:
+    """Nonsense in the client's capabilities counts as nothing offered."""
+    for nonsense in (
+        {},
+        {"general": []},
+        {"general": {"positionEncodings": 5}},
+        {"general": {"positionEncodings": [5]}},
+    ):
+        assert from_lsp.encoding(nonsense) == "utf-16"
+    assert from_lsp.options([]) == (True, {})
+    assert from_lsp.options({"trusted": False, "settings": []}) == (False, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "uris"),
+    [
+        ({"workspaceFolders": [{"uri": "file:///a", "name": "x"}], "rootUri": "file:///b"}, ["file:///a"]),
+        ({"workspaceFolders": None, "rootUri": "file:///b", "rootPath": "/c"}, ["file:///b"]),
+        ({"rootPath": "/c"}, ["file:///c"]),
+        ({"workspaceFolders": []}, []),
+        ({}, []),
+    ],
+)
+def test_folders_from_the_newest_way_used(given: dict[str, Any], uris: list[str]) -> None:
+    """workspaceFolders, else rootUri, else rootPath."""
+    params = wire.read({"capabilities": {}, **given}, protocol.InitializeParams)
+    assert [uri for uri, _ in from_lsp.folders(params)] == uris
+
+
+def test_frames_survive_any_cut() -> None:
+    """However the stream is cut, the same messages come out; oversized ones are skipped without being stored."""
+    stream = b"Content-Length: 2\r\n\r\n{}content-length:3\r\nContent-Type: x\r\n\r\nabcContent-Length: 0\r\n\r\n"
+    for size in range(1, len(stream)):
+        parser = FrameParser()
+        found = [frame for at in range(0, len(stream), size) for frame in parser.feed(stream[at : at + size])]
+        assert found == [b"{}", b"abc", b""]
+    parser = FrameParser()
+    assert parser.feed(b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1)) == [
+        BadFrame(f"message larger than {MAX_BODY} bytes")
+    ]
+    for _ in range(64):
+        assert parser.feed(bytes(1024 * 1024)) == []
+        assert len(parser._buffer) == 0
+    assert parser.feed(b"\0Content-Length: 1\r\n\r\n7") == [b"7"]
+
+
+def test_a_stream_without_messages_is_given_up() -> None:
+    """After 64 MiB without a header the reader says that it is lost for good, and has kept none of it."""
+    parser = FrameParser()
+    faults = [fault for _ in range(70) for fault in parser.feed(b"x" * 1024 * 1024)]
+    assert [fault.fatal for fault in faults if isinstance(fault, BadFrame)] == [False, True]
+    assert len(parser._buffer) < 100
