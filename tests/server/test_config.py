@@ -114,6 +114,13 @@ def test_wrong_values_are_reported_and_change_nothing(setting: Any, bad: object)
     assert all(len(problem.message) < 300 for problem in problems)
 
 
+@pytest.mark.parametrize("name", ["hybridSearch.topK", "hybridSearch.vectorWeight", "maxFileSize"])
+def test_booleans_are_no_numbers(name: str) -> None:
+    """True is not 1."""
+    settings, problems = parse({name: True})
+    assert (settings, len(problems)) == (Settings(), 1)
+
+
 def test_every_field_of_settings_has_a_row() -> None:
     """No field can be set by nothing, and no row sets a field that is not there."""
     assert [setting.field for setting in SETTINGS] != []
