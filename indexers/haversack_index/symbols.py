@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from tree_sitter import Node, Query, QueryCursor, Tree
+from tree_sitter import Language, Node, Query, QueryCursor, QueryError, Tree
 
 from haversack_index.parse import load_grammar
 from haversack_index.types import Reference, Span, Symbol, SymbolKind
@@ -188,6 +188,16 @@ class _LanguageQuery:
     kinds: tuple[str, ...]  # by pattern: "ref", "import", "comment", "lead", "scope" or "def.<kind>"
 
 
+def _fits(grammar: Language, pattern: str) -> bool:
+    try:
+        Query(grammar, pattern)
+    except QueryError:
+        return False
+    return True
+
+
+# A pattern starts at the left margin; its further lines are indented or close it.
+_PATTERN = re.compile(r"^(?=[(\[])", re.MULTILINE)
 _PATTERN_KIND = re.compile(r"@(def\.\w+|scope|ref|import|comment|lead)\b")
 
 
@@ -197,7 +207,12 @@ def _query(language: str) -> _LanguageQuery:
     if grammar is None:
         raise ValueError(f"no grammar for {language}")
     source = files("haversack_index").joinpath("queries", f"{language}.scm").read_text("utf-8")
-    query = Query(grammar, source)
+    try:
+        query = Query(grammar, source)
+    except QueryError:
+        # Grammars of other ages name some nodes differently: what this one does not know can't match in it either.
+        source = "".join(part for part in _PATTERN.split(source) if _fits(grammar, part))
+        query = Query(grammar, source)
     kinds: list[str] = []
     encoded = source.encode()
     for index in range(query.pattern_count):
@@ -274,6 +289,8 @@ def _definition(
     kind = _kind("def.function" if is_function else item.kind, name, parent, own, language)
     if parent is not None and parent.kind in _FUNCTION_LIKE and (kind in _VALUES or item.kind == "def.declaration"):
         return None
+    if kind is SymbolKind.PROPERTY and parent is not None and parent.kind is SymbolKind.CONSTRUCTOR:
+        parent = parent.parent  # a constructor's promoted parameter is a property of its class
     outer = _outer(node)
     start = min(leading.lead_start(outer), leading.lead_start(node))
     end = _end_row(outer)

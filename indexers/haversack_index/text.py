@@ -20,6 +20,10 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 # Guessing an encoding costs about 0.3 ms at this size and does not get better with more text.
 _GUESS_BYTES = 20_000
 
+# On short Latin-1 files the detector prefers other code pages by a disorder of 0.06.
+_WESTERN = "cp1252"
+_NEAR_CHAOS = 0.1
+
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
@@ -40,13 +44,25 @@ def decode(data: bytes) -> tuple[str, str] | None:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
         pass
-    guess = from_bytes(data[:_GUESS_BYTES]).best()
-    if guess is None:
+    encoding = _guess(data[:_GUESS_BYTES])
+    if encoding is None:
         return None
     try:
-        return data.decode(guess.encoding), guess.encoding
+        return data.decode(encoding), encoding
     except (UnicodeDecodeError, LookupError):
         return None
+
+
+def _guess(head: bytes) -> str | None:
+    """The likeliest encoding; the Western one when it is nearly as likely, since most old source files are."""
+    guesses = from_bytes(head)
+    best = guesses.best()
+    if best is None:
+        return None
+    for guess in guesses:
+        if _WESTERN in (guess.encoding, *guess.could_be_from_charset) and guess.chaos <= best.chaos + _NEAR_CHAOS:
+            return _WESTERN
+    return best.encoding
 
 
 def is_binary(data: bytes) -> bool:

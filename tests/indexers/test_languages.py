@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from haversack_index.languages import LANGUAGES, canonical_name, language_of, settle
 
 CASES = [

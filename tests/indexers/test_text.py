@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from haversack_index.text import content_hash, decode, is_binary, split_lines
 from hypothesis import given
 from hypothesis import strategies as st
+
+from haversack_index.text import content_hash, decode, is_binary, split_lines
 
 LINE_CASES = {
     "": [],

@@ -2,9 +2,12 @@
 (class_definition name: (identifier) @name body: (_) @body) @def.class
 (function_definition name: (identifier) @name body: (_) @body) @def.function
 (module (expression_statement (assignment left: (identifier) @name) @def.variable))
+(module (assignment left: (identifier) @name) @def.variable)
 (module (expression_statement (assignment left: (pattern_list (identifier) @name)) @def.variable))
+(module (assignment left: (pattern_list (identifier) @name)) @def.variable)
 (module (type_alias_statement left: (type (identifier) @name)) @def.type)
 (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @def.field)))
+(class_definition body: (block (assignment left: (identifier) @name) @def.field))
 
 (call function: [(identifier) @ref (attribute attribute: (identifier) @ref)])
 (decorator [(identifier) @ref (attribute attribute: (identifier) @ref)])
