@@ -38,7 +38,7 @@ class OverBudget(HaversackError):
     def __init__(self, needed: int, budget: int, items: tuple[tuple[str, int], ...]) -> None:
         super().__init__(
             "context_window_exceeded",
-            f"What must be in the prompt needs {needed:,} tokens, {needed - budget:,} more than there are ({budget:,}).",
+            f"What must be in the prompt needs {needed:,} tokens, {needed - budget:,} more than fit ({budget:,}).",
             "Mention fewer files or a line range, raise the budget, or choose a model with a larger window.",
             needed=needed,
             budget=budget,
