@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
+from haversack_index.count import count_files
 from haversack_index.database import (
     SEPARATOR,
     Cursor,
@@ -23,7 +24,7 @@ from haversack_index.database import (
     storable,
 )
 from haversack_index.lexical import MAX_WORD_CHARS
-from haversack_index.search import Shared, count_files, search
+from haversack_index.search import Shared, search
 from haversack_index.types import (
     Embedder,
     FileRecord,

@@ -2,17 +2,14 @@
 
 Four tiers, best first. Hybrid: words, and vectors through the vector table. Keyword: words only, because there is no
 embedder, it failed, or its vectors are not there yet. Scan: hybrid without the vector extension, comparing vectors one
-by one. Count: no usable index, so words are counted in files on disk, within a time limit (`count_files`).
+by one. Count: no usable index, so words are counted in files on disk (`count.py`).
 """
 
 from __future__ import annotations
 
-import math
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 import apsw
@@ -21,9 +18,7 @@ from haversack_index import lexical, overlay, vectors
 from haversack_index.database import SEPARATOR, Cursor, cursor_of, get_meta, storable
 from haversack_index.embed import document_text
 from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, Statistics, rank
-from haversack_index.text import decode, split_lines
-from haversack_index.types import Array, Chunk, ChunkKind, Embedder, ParsedFile, Query, SearchResult, Span, Tier
-from haversack_index.walk import CannotRead, Skipped, WalkRules, read_file, walk
+from haversack_index.types import Array, Chunk, ChunkKind, Embedder, Query, SearchResult, Span, Tier
 
 # Neighbours by meaning that join the pool: as many again as most keyword pools bring, so that a chunk that shares no
 # word with the question still takes part.
@@ -34,13 +29,6 @@ MAX_NAMES = 16
 CHUNKS_PER_NAME = 20
 # Chunks of unsaved buffers that are embedded for one search; a large buffer must not stall the query.
 MAX_OVERLAY_VECTORS = 64
-# Without an index a search may take this long and look at this many files; what it has then is its answer.
-COUNT_SECONDS = 1.0
-COUNT_FILES = 2_000
-# Files that the count looks into; larger ones are mostly data.
-COUNT_FILE_BYTES = 400_000
-# Lines shown around the densest place of a counted file, as many as a line block has.
-COUNT_LINES = 40
 
 
 class _Row(NamedTuple):
@@ -297,81 +285,3 @@ def _embedded(chunk: Chunk) -> str:
 
 def _split(joined: str) -> tuple[str, ...]:
     return tuple(joined.split(SEPARATOR)) if joined else ()
-
-
-# --- no index ---------------------------------------------------------------------------------------------------
-
-
-def count_files(folder: Path, query: Query, reason: str, rules: WalkRules | None = None) -> SearchResult:
-    """Words counted in the files of `folder`, within a second: the answer while there is no index to ask."""
-    rules = rules or WalkRules()
-    searched = lexical.question_words(query.text, *query.terms, *query.identifiers, *query.paths)
-    searched = searched[: lexical.MAX_SCORED_WORDS]
-    deadline = time.monotonic() + COUNT_SECONDS
-    counted: list[tuple[str, list[str], list[int]]] = []
-    problems = [reason]
-    unsaved = {file.path: file for file in query.overlay}
-    texts = _texts(folder, rules, unsaved, deadline, problems)
-    for path, text in texts if searched else ():
-        folded = text.lower()
-        counts = [folded.count(word) for word in searched]
-        if any(counts):
-            counted.append((path, split_lines(text), counts))
-    in_files = [sum(1 for _, _, counts in counted if counts[i]) for i in range(len(searched))]
-    rarity = [math.log(1 + (len(counted) + 1) / (n + 0.5)) for n in in_files]
-    pool = [_counted_chunk(path, lines, counts, searched, rarity) for path, lines, counts in counted]
-    mean_size = sum(chunk.file_size for chunk in pool) / max(1, len(pool))
-    statistics = Statistics(dict(zip(searched, rarity, strict=True)), mean_size)
-    return SearchResult(rank(pool, query, statistics=statistics), Tier.COUNT, 0, tuple(problems))
-
-
-def _texts(
-    folder: Path, rules: WalkRules, unsaved: dict[str, ParsedFile], deadline: float, problems: list[str]
-) -> Iterable[tuple[str, str]]:
-    for path, file in unsaved.items():
-        yield path, "".join(chunk.text for chunk in file.chunks)
-    n_files = 0
-    for found in walk(folder, rules):
-        if isinstance(found, Skipped) or found.size > COUNT_FILE_BYTES or found.path in unsaved:
-            continue
-        n_files += 1
-        if n_files > COUNT_FILES or time.monotonic() > deadline:
-            problems.append(f"Only the first {n_files - 1:,} files were looked at.")
-            return
-        try:
-            decoded = decode(read_file(folder, found.path, COUNT_FILE_BYTES))
-        except CannotRead:
-            continue
-        if decoded is not None:
-            yield found.path, decoded[0]
-
-
-def _counted_chunk(
-    path: str, lines: Sequence[str], counts: Sequence[int], searched: Sequence[str], rarity: Sequence[float]
-) -> ScoredChunk:
-    present = [(word, rarity[i]) for i, word in enumerate(searched) if counts[i]]
-    weights = [sum(value for word, value in present if word in line.lower()) for line in lines]
-    best, start = -1.0, 0
-    for first in range(0, max(len(lines), 1), COUNT_LINES // 2):
-        total = sum(weights[first : first + COUNT_LINES])
-        if total > best:
-            best, start = total, first
-    end = min(start + COUNT_LINES, len(lines))
-    keyword = sum(math.log1p(count) * value for count, value in zip(counts, rarity, strict=True))
-    span = Span(path, start, end)
-    in_path = frozenset(lexical.path_words(path))
-    return ScoredChunk(
-        span=span,
-        kind=ChunkKind.LINES,
-        heading=(),
-        signature_end=end,
-        names=(),
-        language="",
-        content_hash="",
-        keyword=keyword,
-        cosine=None,
-        counts=dict(zip(searched, counts, strict=True)),
-        path_match=sum(word in in_path for word in searched) / len(searched),
-        stem_match=lexical.stem_match(path, searched),
-        file_size=sum(map(len, lines)),
-    )

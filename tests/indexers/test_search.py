@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from indexing import HashEmbedder, index, module, write_tree
 
-from haversack_index import search as search_module
+from haversack_index import count
 from haversack_index.chunk import parse_file
 from haversack_index.reader import IndexReader
 from haversack_index.types import Array, Query, SearchResult, Tier
@@ -78,7 +78,7 @@ def test_each_tier_falls_to_the_next_and_says_why(folder: Path, cache: Path) -> 
 
 def test_counting_ends_in_time(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an index a search looks at a bounded number of files, and says so."""
-    monkeypatch.setattr(search_module, "COUNT_FILES", 3)
+    monkeypatch.setattr(count, "COUNT_FILES", 3)
     reader = IndexReader(folder, cache)
     result = reader.search(Query("topic1 zebra"))
     assert any("first 3 files" in problem for problem in result.problems)
@@ -92,6 +92,16 @@ def test_a_counted_hit_shows_the_densest_lines(tmp_path: Path) -> None:
     folder = write_tree(tmp_path / "w", {"a.txt": text})
     hit = IndexReader(folder, tmp_path / "c").search(Query("zebra")).files[0].hits[0]
     assert hit.span.start <= 100 < hit.span.end <= 141
+
+
+def test_an_unsaved_buffer_is_counted_at_its_own_lines(tmp_path: Path) -> None:
+    """Without an index too, the buffer stands in for its file, blank lines and all."""
+    folder = write_tree(tmp_path / "w", {"a.py": "zebra = 1\n"})
+    reader = IndexReader(folder, tmp_path / "c")
+    buffer = parse_file("a.py", "\n" * 100 + module("walrus"))
+    hit = reader.search(Query("walrus", overlay=(buffer,))).files[0].hits[0]
+    assert hit.span.start <= 100 < hit.span.end
+    assert reader.search(Query("zebra", overlay=(buffer,))).files == ()
 
 
 def test_counting_obeys_ignore_rules(tmp_path: Path) -> None:
