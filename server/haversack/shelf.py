@@ -40,8 +40,8 @@ MAX_CHARACTERS_PER_TOKEN = 6
 # The usual rate of code, for a prompt that serves none of it.
 TOKENS_PER_CHARACTER = 0.27
 
-# A block of one short line: heading and fence take this much, so less room holds nothing.
-MIN_BLOCK_TOKENS = 12
+# Heading and fence of a block take about this much.
+FRAME_TOKENS = 12
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class Shelf:
                 allowed, limited_by = item, Reason.FILE_CAP
             reason = reason or limited_by
             cuttable = item is not None and min_lines is not None
-            if allowed < MIN_BLOCK_TOKENS or (not cuttable and self._is_hopeless(entry, form, allowed)):
+            if allowed <= 0 or (not cuttable and self._is_hopeless(entry, form, allowed)):
                 continue
             cost = self.marginal(entry, form)
             if cost <= allowed:
@@ -214,7 +214,7 @@ class Shelf:
     def _decision(self, entry: Entry, rate: float) -> Decision:
         """`rate`, tokens a character, sizes what was not served: counting that would take most of the time."""
         if entry.chosen is None and entry.file is not None:
-            before = MIN_BLOCK_TOKENS + int(entry.n_characters * rate)
+            before = FRAME_TOKENS + int(entry.n_characters * rate)
         else:
             before = self.measure.alone(entry.choice(entry.forms[0]))
         candidate = entry.candidate

@@ -162,7 +162,8 @@ def test_a_mentioned_file_that_is_too_large_is_shortened_with_a_reason() -> None
 
 def test_the_largest_required_file_shrinks_first() -> None:
     """Of two mentioned files the small one stays whole."""
-    small = make_candidate("s", make_file("s.py", 5), required=True, kind=Kind.FILE)
+    forms = [(Detail.FULL, [(0, 5)]), (Detail.OUTLINE, [(0, 1)])]
+    small = make_candidate("s", make_file("s.py", 5), forms, required=True, kind=Kind.FILE)
     forms = [(Detail.FULL, [(0, 100)]), (Detail.OUTLINE, [(0, 3)])]
     big = make_candidate("b", make_file("b.py", 100), forms, Kind.FILE, required=True)
     outcomes = decisions_by_id(packed_of((small, big), 120))
@@ -189,11 +190,32 @@ def test_kinds_do_not_cross_even_for_a_perfect_score() -> None:
 
 
 def test_late_tiers_get_their_part_when_code_would_fill_the_room() -> None:
-    """A memory is served although search found more than fits."""
-    found = [make_candidate(f"c{at}", make_file(f"c{at}.py", 20), relevance=0.9) for at in range(20)]
-    note = make_candidate("n", None, kind=Kind.MEMORY, text="remember this", relevance=0.5)
-    outcomes = decisions_by_id(packed_of((*found, note), 400))
-    assert outcomes["n"][0] is Outcome.INCLUDED
+    """A memory is served although search found enough small pieces to fill every gap."""
+    found = [make_candidate(f"c{at}", make_file(f"c{at}.py", 2), relevance=0.9) for at in range(60)]
+    note = make_candidate("n", None, kind=Kind.MEMORY, text="remember " * 25, relevance=0.5)
+    assert decisions_by_id(packed_of((*found, note), 600))["n"][0] is Outcome.INCLUDED
+
+
+def test_what_a_share_leaves_unused_is_lent() -> None:
+    """A note larger than the share of notes is served when nobody else wants the room."""
+    note = make_candidate("n", None, kind=Kind.MEMORY, text="remember " * 100)
+    assert decisions_by_id(packed_of((note,), 300))["n"][0] is Outcome.INCLUDED
+
+
+def test_code_with_too_little_to_do_with_the_question_stays_out() -> None:
+    """Free room is no reason to show it."""
+    good = make_candidate("good", make_file("good.py"), relevance=1.0)
+    poor = make_candidate("poor", make_file("poor.py"), relevance=0.01)
+    outcomes = decisions_by_id(packed_of((good, poor), 1_000))
+    assert outcomes["poor"] == (Outcome.EXCLUDED, (Reason.BELOW_FLOOR,))
+
+
+def test_the_last_token_counts() -> None:
+    """A block that costs exactly the budget is served; with one token less it is not."""
+    only = make_candidate("c", make_file("c.py", 1))
+    cost = packed_of((only,), 1_000).used
+    assert packed_of((only,), cost).used == cost
+    assert packed_of((only,), cost - 1).used == 0
 
 
 def test_edits_keep_to_their_share_until_code_had_its_turn() -> None:
@@ -280,14 +302,14 @@ def test_a_definition_that_does_not_fit_shows_its_signature() -> None:
 
 
 def test_breadth_comes_before_depth() -> None:
-    """The third file's outline is in although the first file's bodies could fill the room."""
-    files = [make_file(f"f{at}.py", 60) for at in range(4)]
+    """Outlines of the best files are in although better definitions could fill the room."""
+    files = [make_file(f"f{at}.py", 60) for at in range(3)]
     outlines = [
-        make_candidate(f"o{at}", f, [(Detail.OUTLINE, [(0, 1), (30, 31)])], Kind.OUTLINE, 0.2, file_rank=at)
+        make_candidate(f"o{at}", f, [(Detail.OUTLINE, [(0, 1)])], Kind.OUTLINE, 0.2, file_rank=at)
         for at, f in enumerate(files)
     ]
-    bodies = [make_candidate(f"b{at}", files[0], [(Detail.FULL, [(at * 20, at * 20 + 19)])]) for at in range(3)]
-    packed = packed_of((*outlines, *bodies), 300)
+    bodies = [make_candidate(f"b{at}", make_file(f"b{at}.py", 4), relevance=1.0) for at in range(40)]
+    packed = packed_of((*outlines, *bodies), 400)
     assert {block.path for block in packed.blocks} >= {"f0.py", "f1.py", "f2.py"}
 
 

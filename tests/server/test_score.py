@@ -55,14 +55,12 @@ def test_an_exact_definition_comes_before_a_better_match() -> None:
 
 
 def test_the_active_file_and_recent_files_win_ties() -> None:
-    """Equal matches: the file in front of the user first, then its neighbour, then the one touched last."""
-    names = ["a/x.py", "a/y.py", "b/old.py", "b/new.py", "b/plain.py"]
+    """Equal matches: the file in front of the user, the one touched last, its neighbour, older ones, the rest."""
+    names = ["a/a-plain.py", "b/b-neighbour.py", "a/c-older.py", "a/d-newest.py", "b/e-active.py"]
     found = [make_marked(make_candidate(name, make_file(name))) for name in names]
-    near = Near("ws/a/x.py", ("ws/b/new.py", "ws/b/old.py"))
+    near = Near("ws/b/e-active.py", ("ws/a/d-newest.py", "ws/a/x.py", "ws/a/y.py", "ws/a/c-older.py"))
     order = [item.marked.candidate.id for item in score(found, make_plan(), near)]
-    assert order == ["a/x.py", "b/new.py", "a/y.py", "b/old.py", "b/plain.py"] or order[0] == "a/x.py"
-    assert order.index("b/new.py") < order.index("b/old.py") < order.index("b/plain.py")
-    assert order.index("a/y.py") < order.index("b/plain.py")
+    assert order == ["b/e-active.py", "a/d-newest.py", "b/b-neighbour.py", "a/c-older.py", "a/a-plain.py"]
 
 
 def test_broad_questions_put_the_overview_before_code() -> None:
