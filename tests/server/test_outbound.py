@@ -113,11 +113,11 @@ def test_a_refusal_carries_status_body_and_headers(base: str) -> None:
     assert "slow down" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["html", "large", "deep"])
-def test_unusable_answers_are_errors(base: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("path", "said"), [("html", "not JSON"), ("large", "larger than 4,000"), ("deep", "not JSON")])
+def test_unusable_answers_are_errors(base: str, path: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No JSON, too much of it, or endless nesting: an OSError, as if no answer had come."""
     monkeypatch.setattr(outbound, "MAX_ANSWER", 4_000 if path == "large" else 1_000_000)
-    with pytest.raises(BadAnswerError):
+    with pytest.raises(BadAnswerError, match=said):
         post_json(f"{base}/{path}", {}, {}, 5, endpoints=(base,))
 
 
