@@ -26,6 +26,8 @@ DEBOUNCE = 0.2
 LONGEST_WAIT = 2.0
 # More changed paths than this are a new state of the tree: one full pass is cheaper than asking for each.
 MAX_PATHS = 5_000
+# Seconds between two counts of a growing index: counting a large one takes tens of milliseconds of its disk.
+COUNT_INTERVAL = 2.0
 # Problems of one pass that a status shows; the first ones tell what is wrong.
 MAX_PROBLEMS = 10
 
@@ -80,6 +82,7 @@ class FolderIndex:
         self._worker: Worker | None = None
         self._settled = asyncio.Event()
         self._opened = asyncio.Event()
+        self._counted = 0.0
         self._problems: list[str] = []  # of the pass under way
         self._lasting: list[str] = []  # of the session
         self._retired: list[Reader] = []
@@ -119,7 +122,7 @@ class FolderIndex:
     def configure(self, settings: Settings) -> None:
         """Take new settings; a running worker hears of them, one that starts later starts with them."""
         old, self._settings = self._settings, settings
-        if self._worker is not None and old != settings:
+        if self._worker is not None and _index_settings(old) != _index_settings(settings):
             self._later(self._reconfigure())
 
     async def rebuild(self) -> None:
@@ -224,6 +227,10 @@ class FolderIndex:
                 self._tell(replace(self.status, skipped=dict(event.counts)))
             case "generation":
                 self._tell(replace(self.status, generation=event.generation))
+                now = asyncio.get_running_loop().time()
+                if now - self._counted > COUNT_INTERVAL:
+                    self._counted = now
+                    self._later(self._refresh(final=False))
             case "problem":
                 if len(self._problems) < MAX_PROBLEMS:
                     self._problems.append(event.message)
@@ -242,7 +249,8 @@ class FolderIndex:
             return
         status: IndexStatus = await self._run(self.reader.status)
         if not final:
-            self._tell(replace(status, state=self.status.state, problems=self._all_problems()))
+            now = self.status
+            self._tell(replace(status, state=now.state, done=now.done, total=now.total, problems=self._all_problems()))
             return
         problems = self._all_problems(*status.problems)
         state = IndexState.DEGRADED if problems else IndexState.READY
@@ -267,6 +275,17 @@ class FolderIndex:
 
     def _all_problems(self, *found: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._lasting, *found, *self._problems)))[:MAX_PROBLEMS]
+
+
+def _index_settings(settings: Settings) -> tuple[object, ...]:
+    """The settings that decide what is in an index; no other is worth a pass over the folder."""
+    return (
+        settings.include_hidden,
+        settings.max_file_size,
+        settings.embedder,
+        settings.embedder_endpoint,
+        settings.embedder_model,
+    )
 
 
 def _words(what: str, error: Exception) -> str:

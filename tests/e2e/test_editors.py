@@ -20,7 +20,7 @@ COLUMNS = {"utf-8": 10, "utf-16": 8, "utf-32": 7}
 
 
 @pytest_lsp.fixture(params=list(ENCODINGS), config=ClientServerConfig(server_command=list(FAKE_SERVER)))
-async def client(request: Any, lsp_client: LanguageClient, tmp_path: Path) -> Any:
+async def client(request: Any, lsp_client: Any, tmp_path: Path) -> Any:
     capabilities = client_capabilities(request.param)
     registered: list[str] = []
 
@@ -53,7 +53,7 @@ async def until(condition: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_session_in_each_editor(client: LanguageClient, tmp_path: Path) -> None:
+async def test_a_session_in_each_editor(client: Any, tmp_path: Path) -> None:
     """Positions, progress, cancellation, unknown methods, folders and settings in one session per editor."""
     uri = (tmp_path / "e.py").as_uri()
     document = lsp.TextDocumentItem(uri=uri, language_id="python", version=1, text='s = "a🦊b"\n')

@@ -197,7 +197,7 @@ async def test_removed_folders_stop(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_settings_reach_requests_and_workers(tmp_path: Path) -> None:
-    """Later layers win, bad values become problems of every answer, and a running worker hears of a change."""
+    """Later layers win, bad values become problems of every answer; a worker hears of what shapes its index only."""
     index, line = FakeIndexing(), FakeLine()
     async with make_session(index, line) as session:
         session.add_folder(tmp_path.as_uri(), "ws")
@@ -206,10 +206,12 @@ async def test_settings_reach_requests_and_workers(tmp_path: Path) -> None:
         await session.context(Request("hello", problems=(Problem("request", "x", "first"),)))
         assert line.workspaces[0].snapshot.settings.context_window == 4_000
         assert [problem.code for problem in line.requests[0].problems] == ["x", "unknown_setting"]
-        await until(lambda: index.workers[0].configured)
-        session.update_settings({"contextWindow": "4k"})
         await asyncio.sleep(0.02)
-        assert len(index.workers[0].configured) == 1
+        assert not index.workers[0].configured
+        session.update_settings({"includeHidden": True})
+        assert session.settings.include_hidden, session.settings_problems
+        await until(lambda: index.workers[0].configured)
+        assert len(index.readers) == 2
 
 
 @pytest.mark.asyncio

@@ -229,6 +229,11 @@ class StdioWriter:
 def take_stdio() -> tuple[int, int]:
     """Descriptors for the protocol alone. From then on prints go to stderr, and children get no stdin of ours."""
     stdin, stdout = os.dup(0), os.dup(1)
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 - only Windows has it, and only Windows changes line ends in passing
+
+        for descriptor in (stdin, stdout):
+            msvcrt.setmode(descriptor, os.O_BINARY)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
