@@ -78,7 +78,8 @@ class MiniLmEmbedder:
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         hidden: Array = self._session.run(None, feed)[0]
         if hidden.ndim == 3:
-            hidden = (hidden * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+            # The mean over a text's own pieces; its divisor falls out with the length.
+            hidden = (hidden * mask[..., None]).sum(axis=1)
         return _unit(hidden)
 
 
