@@ -289,14 +289,15 @@ def _definition(
     kind = _kind("def.function" if is_function else item.kind, name, parent, own, language)
     if parent is not None and parent.kind in _FUNCTION_LIKE and (kind in _VALUES or item.kind == "def.declaration"):
         return None
+    holder = parent
     if kind is SymbolKind.PROPERTY and parent is not None and parent.kind is SymbolKind.CONSTRUCTOR:
-        parent = parent.parent  # a constructor's promoted parameter is a property of its class
+        holder = parent.parent  # a constructor's promoted parameter is a property of its class
     outer = _outer(node)
     start = min(leading.lead_start(outer), leading.lead_start(node))
     end = _end_row(outer)
     body = captures.get("body")
     header_row, header_byte = _header_end(body[0]) if body else (end, outer.end_byte)
-    container = (parent.path if parent is not None else ()) + own
+    container = (holder.path if holder is not None else ()) + own
     return Definition(
         name=name,
         kind=kind,
@@ -311,7 +312,7 @@ def _definition(
         container=container,
         parent=parent,
         path=(*container, name) if name else container,
-        depth=parent.depth + (parent.kind is not None) if parent is not None else 0,
+        depth=holder.depth + (holder.kind is not None) if holder is not None else 0,
         comment_start=leading.comment_start(start),
     )
 

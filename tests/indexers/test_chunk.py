@@ -182,12 +182,29 @@ def test_long_data_is_cut_between_its_items() -> None:
     assert all(chunk.text.startswith("    {\n") for chunk in parsed.chunks[1:])
 
 
-def test_closing_lines_stay_with_what_they_close() -> None:
-    """No chunk is only brackets."""
-    text = HARD_TEXTS["suite.js"]
-    parsed = parse_file("suite.js", text)
-    assert all(any(letter.isalnum() for letter in chunk.text) for chunk in parsed.chunks)
-    assert parsed.chunks[-1].text.endswith("});\n});\n")
+CLOSING_TEXTS = {
+    "a.js": "(function () {\n" + f"function run() {{\n{'  go(1, 2, 3);' * 100}\n}}\n" * 2 + "}());\n",
+    "a.c": "#ifdef A\n" + f"int run(void)\n{{\n{'  go(1, 2, 3);' * 100}\n}}\n" * 2 + "#endif /* A */\n",
+    "a.rb": "module A\n" + f"  def run\n{'    go(1, 2, 3);' * 100}\n  end\n" * 2 + "end\n",
+}
+
+
+@pytest.mark.parametrize("path", CLOSING_TEXTS)
+def test_closing_lines_stay_with_what_they_close(path: str) -> None:
+    """No chunk is only brackets, `end` or `#endif`, and the last definition keeps its own heading."""
+    parsed = parse_file(path, CLOSING_TEXTS[path])
+    check_cover(parsed, CLOSING_TEXTS[path])
+    assert all("go(" in chunk.text for chunk in parsed.chunks[1:])
+    assert parsed.chunks[-1].heading[-1:] == ("run",)
+    assert parsed.chunks[-1].signature_end < parsed.chunks[-1].span.end
+
+
+def test_definitions_that_share_a_line_share_a_chunk() -> None:
+    """A line is never in two chunks: two functions on one line are cut together."""
+    text = f"function one() {{\n{'  go();' * 300}\n}} function two() {{\n{'  go();' * 300}\n}}\n"
+    parsed = parse_file("a.js", text)
+    check_cover(parsed, text)
+    assert [chunk.names for chunk in parsed.chunks] == [("one", "two")]
 
 
 def test_a_failing_query_costs_only_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
