@@ -125,7 +125,7 @@ class Shelf:
             if item is not None and item < allowed:
                 allowed, limited_by = item, Reason.FILE_CAP
             reason = reason or limited_by
-            cuttable = item is not None and min_lines is not None
+            cuttable = allowed == item and min_lines is not None
             if allowed <= 0 or (not cuttable and self._is_hopeless(entry, form, allowed)):
                 continue
             cost = self.marginal(entry, form)
@@ -133,12 +133,11 @@ class Shelf:
                 self.put(entry, form, cost)
                 entry.reason = reason if form is not entry.forms[0] else None
                 return
-            if item is not None and min_lines is not None and cost > item:
-                head = self._head(entry, form, cost, allowed, min_lines)
-                if head is not None:
-                    self.put(entry, head)
-                    entry.reason = reason
-                    return
+            head = self._head(entry, form, cost, allowed, min_lines) if cuttable and min_lines is not None else None
+            if head is not None:
+                self.put(entry, head)
+                entry.reason = reason
+                return
         entry.reason = reason or entry.reason
 
     def _is_hopeless(self, entry: Entry, form: Form, room: int) -> bool:
