@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
@@ -89,21 +89,25 @@ class ParsePool:
         self._workers: list[_Worker] = []
         self._n_failed = 0
 
-    def prepare(self, tasks: Sequence[Task]) -> Iterator[Prepared]:
+    def prepare(self, tasks: Sequence[Task]) -> Generator[Prepared]:
         """Each task's result, in the order they are done."""
         queue = deque(_batches(tasks))
-        while queue and self._n_failed >= MAX_FAILED:
-            yield from prepare_files(self._folder, self._rules, queue.popleft())
-        while queue or any(worker.batch for worker in self._workers):
-            while queue and len(self._workers) < self._n_processes and all(w.batch for w in self._workers):
-                self._workers.append(self._start())
-            for worker in self._workers:
-                if queue and not worker.batch:
-                    self._give(worker, queue.popleft())
-            yield from self._collect(queue)
-            if self._n_failed >= MAX_FAILED:
-                while queue:
+        try:
+            while queue or any(worker.batch for worker in self._workers):
+                if self._n_failed >= MAX_FAILED and queue:
                     yield from prepare_files(self._folder, self._rules, queue.popleft())
+                    continue
+                while queue and len(self._workers) < self._n_processes and all(w.batch for w in self._workers):
+                    self._workers.append(self._start())
+                for worker in self._workers:
+                    if queue and not worker.batch:
+                        self._give(worker, queue.popleft())
+                yield from self._collect(queue)
+        finally:
+            # A caller that stopped early left files behind, whose results must not be taken for the next pass's.
+            for worker in [worker for worker in self._workers if worker.batch]:
+                _end(worker)
+                self._workers.remove(worker)
 
     def shrink(self) -> None:
         """Keep one process for the next saved file, let the others and their memory go."""

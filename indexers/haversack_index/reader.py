@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -85,12 +86,20 @@ class IndexReader:
     def search(self, query: Query) -> SearchResult:
         try:
             opened = self._open()
-            return search(opened.connection, query, self.embedder, opened.vector_problem, opened.shared)
+            result = search(opened.connection, query, self.embedder, opened.vector_problem, opened.shared)
+            return result if self._meta("complete") == "yes" else self._unfinished(query, result)
         except apsw.CantOpenError:
             return count_files(self.folder, query, _NO_INDEX, self._rules)
         except apsw.Error as error:
             self._drop()
             return count_files(self.folder, query, _UNREADABLE.format(error), self._rules)
+
+    def _unfinished(self, query: Query, result: SearchResult) -> SearchResult:
+        """While the first pass runs: what is indexed so far, or a count of words if that holds nothing."""
+        reason = f"The index is being built ({self._meta('done') or 0} of {self._meta('total') or 0} files so far)."
+        if not result.files:
+            return count_files(self.folder, query, reason, self._rules)
+        return replace(result, problems=(*result.problems, reason))
 
     def definitions(self, names: Sequence[str], limit: int = 50) -> tuple[Symbol, ...]:
         """Symbols of these names: exact case first, then any case; `Outer.name` asks for the one inside `Outer`."""

@@ -103,6 +103,7 @@ class Update:
     prepare_all: PrepareAll | None = None
     on_progress: OnProgress | None = None
     stop: Callable[[], bool] | None = None
+    standing: Sequence[str] = ()  # problems that outlive a pass, for the status
 
     def run(self, paths: Sequence[str] | None = None) -> UpdateResult:
         result = UpdateResult()
@@ -112,6 +113,8 @@ class Update:
             self.store.set_meta({"phase": "done", "problems": "\n".join(result.problems)})
             return result
         self.store.check()
+        if self.store.meta("complete") != "yes":
+            paths = None  # single paths are not the whole while the whole was never seen
         if self.embedder is not None:
             self.store.set_embedder(self.embedder.id, self.embedder.dim)
         self._progress("scanning", 0, 0)
@@ -236,13 +239,16 @@ class Update:
         for row in self.store.skipped().values():
             result.skipped[row.reason] = result.skipped.get(row.reason, 0) + 1
         problems = [self.store.recovered] if self.store.recovered else []
-        problems += result.problems
+        problems += [*self.standing, *result.problems]
+        self.store.recovered = ""
         if self.embedder is not None and result.failure is not None:
             problems.append(result.failure.message)
         result.problems = list(dict.fromkeys(problems))
-        self.store.set_meta({"phase": "done", "problems": "\n".join(result.problems)})
+        meta = {"phase": "done", "problems": "\n".join(result.problems)}
         if scan.forget is None:
+            meta["complete"] = "yes"
             self.store.prune_vectors()
+        self.store.set_meta(meta)
         result.generation = int(self.store.meta("generation") or 0)
         total = len(scan.tasks)
         self._progress("indexing", total, total)

@@ -191,7 +191,7 @@ class Worker:
         store = self._opened()
         self._load_embedder()
         if self._pool is None:
-            inline = self.spec if self._embeds_inline() else None
+            inline = self.spec if self._embedder is not None and self._embeds_inline() else None
             self._pool = ParsePool(self.folder, self.rules, store.path, inline, n_processes=self.n_processes)
         update = Update(
             store,
@@ -201,6 +201,7 @@ class Worker:
             prepare_all=self._pool.prepare,
             on_progress=self._progress,
             stop=self._stopping.is_set,
+            standing=(self._failure.message,) if self._failure is not None and self._failure.message else (),
         )
         result = update.run(paths)
         self._pool.shrink()
@@ -209,7 +210,7 @@ class Worker:
         if result.failure is not None:
             self._failure = result.failure
         elif self._failure is not None and self._failure.message:
-            result.problems.append(self._failure.message)
+            return result  # still waiting for the embedder, or given up on it
         elif self._embedder is not None and (paths is None or not self._embeds_inline()):
             # Vectors that did not come with the pass: another model's are gone, or files are embedded afterwards.
             self._failure = EmbedFailure("", False, 0.0)

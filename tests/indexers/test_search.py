@@ -240,3 +240,21 @@ def test_many_threads_search_while_the_index_changes(folder: Path, cache: Path) 
         thread.join()
     assert failures == []
     reader.close()
+
+
+def test_a_half_built_index_says_so(folder: Path, cache: Path) -> None:
+    """While the first pass runs, what is there answers with a note; when it holds nothing, words are counted."""
+    write_tree(folder, {"src/zz.py": module("walrus")})
+    calls = iter(range(100))
+    index(folder, cache, stop=lambda: next(calls) >= 4)
+    reader = IndexReader(folder, cache)
+    some = reader.search(Query("zebra guide"))
+    assert (some.tier, some.files[0].path) == (Tier.KEYWORD, "docs/guide.md")
+    none = reader.search(Query("walrus"))
+    assert (none.tier, none.files[0].path) == (Tier.COUNT, "src/zz.py")
+    for result in (some, none):
+        assert any("being built" in problem for problem in result.problems)
+    index(folder, cache, paths=["src/zz.py"])
+    assert reader.search(Query("walrus")).problems == ()
+    assert len(reader.files()) == 24
+    reader.close()

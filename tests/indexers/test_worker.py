@@ -270,6 +270,17 @@ def test_a_pool_gives_every_file_once(folder: Path, cache: Path) -> None:
     pool.close()
 
 
+def test_a_pool_forgets_what_nobody_waited_for(folder: Path, cache: Path) -> None:
+    """After a pass that stopped early, the next one gets its own results only."""
+    index(folder, cache)
+    pool = ParsePool(folder, WalkRules(), database_path(folder, cache), n_processes=1)
+    first = pool.prepare([Task(f"p{i % 3}/f{i}.py", 300_000) for i in range(9)])
+    next(first)
+    first.close()
+    assert [result.path for result in pool.prepare([Task("p0/f0.py", 1)])] == ["p0/f0.py"]
+    pool.close()
+
+
 def test_an_embedder_that_cannot_be_made_leaves_the_text(folder: Path, cache: Path) -> None:
     """A missing module or argument is a failure in words; the rows come all the same."""
     spec = EmbedderSpec("no_such_module:make", {"kind": "static"})
