@@ -43,7 +43,7 @@ Post = Callable[..., Any]
 
 def transport(settings: Settings) -> Post:
     """A `post` that reaches the endpoints of these settings and nothing else."""
-    endpoints = tuple(end for end in (settings.embedder_endpoint, settings.terms_endpoint) if end.startswith("http"))
+    endpoints = (settings.embedder_endpoint, settings.terms_endpoint)
 
     def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> Any:
         return post_json(url, json, headers, timeout, endpoints=endpoints)
