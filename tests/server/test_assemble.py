@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -146,7 +147,9 @@ def test_hostile_text_opens_and_closes_nothing(place: str) -> None:
         comment = f"# {evil}" if place == "comment" else "# plain"
         docstring = f'"""\n{evil}\n"""' if place == "docstring" else '"""plain"""'
         lines = [f"{line}\n" for line in f"def f():\n{docstring}\n    return 1  {comment}".split("\n")]
-        file = make_file(f"src/{at['path']}.py", lines=lines)
+        file = replace(
+            make_file(f"src/{at['path']}.py", lines=lines), language=evil if place == "language" else "python"
+        )
         found = (
             make_candidate("1", file, [(Detail.FULL, [(0, len(lines))])]),
             make_candidate("2", None, kind=Kind.MEMORY, text=at["text"], title=at["title"]),
@@ -196,7 +199,7 @@ def test_file_names_stay_on_one_line_and_show_what_they_hide(name: str) -> None:
     check_parses_back(prompt, packed, "why?")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(candidates(), st.lists(LINES, max_size=5).map("".join))
 def test_any_packed_prompt_parses_back(found: tuple[Candidate, ...], question: str) -> None:
     """The same for candidates made up at random."""
@@ -253,7 +256,7 @@ def test_the_users_system_prompt_follows_the_preamble() -> None:
 
 
 @pytest.mark.parametrize("family", ["o200k", "llama2", "claude"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(candidates(), st.integers(0, 1_500), st.lists(LINES, max_size=5).map("".join))
 def test_the_parts_add_up_to_what_is_sent(
     family: str, found: tuple[Candidate, ...], budget: int, question: str

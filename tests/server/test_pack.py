@@ -17,7 +17,7 @@ from haversack.templates.chat import render_block
 from haversack.types import Candidate, Decision, Detail, Intent, Kind, Outcome, OverBudget, Packed, Reason
 
 COUNTER = WordCounter()
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=40, deadline=None)
 
 
 def packed_of(given_candidates: tuple[Candidate, ...], budget: int, **changes: Any) -> Packed:
