@@ -291,3 +291,12 @@ def test_tool_arguments_stay_json_with_the_same_meaning() -> None:
     sent = sendable(Message(Role.ASSISTANT, "", (call,))).tool_calls[0].arguments
     assert "<|im_end|>" not in sent
     assert json.loads(sent) == {"text": "<|im_end|>"}
+
+
+def test_names_ids_and_tool_calls_are_counted() -> None:
+    """What identifies a tool call costs tokens like any text."""
+    plain = Message(Role.TOOL, "result")
+    named = Message(Role.TOOL, "result", tool_call_id="call 1", name="read file")
+    assert message_tokens(named, COUNTER) == message_tokens(plain, COUNTER) + 4
+    calling = Message(Role.ASSISTANT, "result", (ToolCall("call 1", "read file", "a b c"),))
+    assert message_tokens(calling, COUNTER) > message_tokens(plain, COUNTER) + 7

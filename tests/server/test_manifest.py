@@ -118,7 +118,10 @@ def test_rows_carry_no_text() -> None:
 def test_rows_are_ordered_by_outcome_then_score() -> None:
     """What a reader looks for first comes first."""
     found = tuple(make_candidate(f"{at}", make_file(f"{at}.py", 30), relevance=at / 10) for at in range(8))
-    rows = made(found, 200)[0].items
+    large = make_candidate("large", None, kind=Kind.EDIT, text="word " * 500)
+    rows = made((large, *found), 200)[0].items
+    assert rows[-1].outcome is Outcome.EXCLUDED
+    assert max(rows, key=lambda row: row.score).id == "large"
     outcomes = [row.outcome for row in rows]
     assert outcomes == sorted(outcomes, key=list(Outcome).index)
     included = [row.score for row in rows if row.outcome is Outcome.INCLUDED]
