@@ -83,8 +83,9 @@ class ParsePool:
     ) -> None:
         self._arguments = (folder, rules, database, embedder)
         self._folder, self._rules = folder, rules
-        # One core is left to the editor.
-        self._n_processes = n_processes or max(1, (os.cpu_count() or 2) - 1)
+        # One core is left to the editor; of two, both are used, at low priority, since one alone doubles the wait.
+        n_cores = os.cpu_count() or 1
+        self._n_processes = n_processes or (max(2, n_cores - 1) if n_cores > 1 else 1)
         self._file_seconds = file_seconds
         self._workers: list[_Worker] = []
         self._n_failed = 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from indexing import index, write_tree
 
 from haversack_index import lexical
-from haversack_index.database import cursor_of, database_path
+from haversack_index.database import Cursor, cursor_of, database_path
 from haversack_index.lexical import Corpus, Document, count_of, cut, pack_terms, question_words, score, stem, words
 from haversack_index.reader import IndexReader
 from haversack_index.store import Store
@@ -168,7 +168,7 @@ def test_cutting_keeps_pace_with_parsing() -> None:
     assert len(text) / 1e6 / (time.process_time() - start) > 2
 
 
-def _words_table() -> lexical.Cursor:
+def _words_table() -> Cursor:
     connection = apsw.Connection(":memory:")
     cursor = cursor_of(connection)
     columns = (

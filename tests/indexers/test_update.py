@@ -20,6 +20,8 @@ from haversack_index.store import Store
 from haversack_index.types import IndexState, Query, SkipReason, Tier
 from haversack_index.update import embed_missing
 from haversack_index.walk import CannotRead, Found, Skipped, WalkRules
+from haversack_index.walk import read_file as real_read_file
+from haversack_index.walk import walk as real_walk
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
 def test_update_equals_rebuild(edits: list[tuple[str, str, str]]) -> None:
     """After any edits, renames and deletes, told of or not, the index equals one built from nothing."""
@@ -84,7 +86,7 @@ def test_update_equals_rebuild(edits: list[tuple[str, str, str]]) -> None:
         assert dump(folder, cache) == fresh(folder, cache, embedder=embedder)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
 def test_told_paths_are_enough(edits: list[tuple[str, str, str]]) -> None:
     """When every change is told, updates of single paths alone keep the index equal to one built from nothing."""
@@ -167,7 +169,7 @@ def test_a_pass_broken_anywhere_is_taken_up(
     """Bug B24: what broke leaves no file without chunks, and the second run does only the rest."""
     monkeypatch.setattr(update, "BATCH_FILES", 2)
     inserted = 0
-    original = update.Store.write
+    original = Store.write
 
     def write(store: Store, files: object = (), *rest: object, **named: object) -> int:
         nonlocal inserted
@@ -183,7 +185,7 @@ def test_a_pass_broken_anywhere_is_taken_up(
             raise KeyboardInterrupt
         return 0
 
-    monkeypatch.setattr(update.Store, "write", write)
+    monkeypatch.setattr(Store, "write", write)
     with pytest.raises(KeyboardInterrupt):
         index(folder, cache)
     monkeypatch.undo()
@@ -222,10 +224,9 @@ def test_files_that_vanish_between_list_and_read(folder: Path, cache: Path, monk
     for path in folder.rglob("*.py"):
         path.write_text(path.read_text() + "# changed\n")
     (folder / "new.py").write_text(module("new"))
-    walked = update.walk
 
     def walk(root: Path, rules: WalkRules) -> object:
-        items = list(walked(root, rules))
+        items = list(real_walk(root, rules))
         (folder / "new.py").unlink()
         (folder / "p0/f0.py").unlink()
         (folder / "p0/f3.py").unlink()
@@ -236,9 +237,8 @@ def test_files_that_vanish_between_list_and_read(folder: Path, cache: Path, monk
     def read_file(root: Path, path: str, limit: int) -> bytes:
         if path == "p1/f4.py":
             raise CannotRead(path, SkipReason.UNREADABLE, "Permission denied")
-        return original(root, path, limit)
+        return real_read_file(root, path, limit)
 
-    original = prepare.read_file
     monkeypatch.setattr(update, "walk", walk)
     monkeypatch.setattr(prepare, "read_file", read_file)
     seen: list[tuple[str, int, int]] = []
@@ -380,4 +380,4 @@ def test_prepared_files_say_what_they_are(tmp_path: Path) -> None:
     assert binary.skip is SkipReason.BINARY
     gone, _ = prepare.prepare_file(folder, WalkRules(), prepare.Task("c.py", 1))
     assert gone == Prepared("c.py", skip=SkipReason.GONE)
-    assert isinstance(next(iter(update.walk(folder, WalkRules()))), Found)
+    assert isinstance(next(iter(real_walk(folder, WalkRules()))), Found)

@@ -7,9 +7,10 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
 from indexing import HashEmbedder, dump, index, module, write_tree
 
-from haversack_index import database, vectors
+from haversack_index import vectors
 from haversack_index.database import cursor_of, database_path, open_reading
 from haversack_index.reader import IndexReader
 from haversack_index.types import Array, IndexState, Query, Tier
@@ -124,7 +125,7 @@ def test_bit_codes_miss_next_to_nothing() -> None:
     copy._copy = vectors._Copy(1, "x", ids, codes, vectors._codes(codes))  # pyright: ignore[reportPrivateUsage]
     hits = 0
     for i in range(0, 200, 10):
-        query = unit(rows[i] + 0.1, 256)
+        query = unit(rows[i] + np.float32(0.1), 256)
         truth = np.argsort(-(rows @ query) / np.linalg.norm(rows, axis=1))[:50]
         found = copy.nearest(None, query, 50, 1, "x")  # pyright: ignore[reportArgumentType]
         hits += len({chunk_id for chunk_id, _ in found} & set(truth.tolist()))
@@ -135,7 +136,7 @@ def test_no_vector_extension_is_one_line_and_no_loss(tmp_path: Path, monkeypatch
     """Bug B28: without extension loading hybrid search still answers, by comparing in memory, and says why."""
     folder = write_tree(tmp_path / "w", {f"f{i}.py": module(f"topic{i}") for i in range(5)})
     embedder = HashEmbedder()
-    monkeypatch.setattr(database.sqlite_vec, "loadable_path", lambda: "/nowhere/vec0")
+    monkeypatch.setattr(sqlite_vec, "loadable_path", lambda: "/nowhere/vec0")
     index(folder, tmp_path / "c", embedder=embedder)
     reader = IndexReader(folder, tmp_path / "c", embedder)
     result = reader.search(Query("topic3"))
@@ -163,7 +164,7 @@ def test_an_index_made_with_the_extension_survives_a_writer_without(
     embedder = HashEmbedder()
     index(folder, tmp_path / "c", embedder=embedder)
     with monkeypatch.context() as patch:
-        patch.setattr(database.sqlite_vec, "loadable_path", lambda: "/nowhere/vec0")
+        patch.setattr(sqlite_vec, "loadable_path", lambda: "/nowhere/vec0")
         (folder / "f0.py").unlink()
         index(folder, tmp_path / "c", embedder=embedder)
     (folder / "f1.py").unlink()
