@@ -143,3 +143,10 @@ def test_parallel_calls_and_their_results_are_one_exchange() -> None:
         Message(Role.USER, "thanks"),
     )
     assert exchanges(messages) == ((0,), (1, 2, 3), (4,))
+
+
+def test_a_call_is_untouchable_when_its_result_is_recent() -> None:
+    """The recent result would make no sense beside a call whose arguments were taken out."""
+    call = Message(Role.ASSISTANT, "", (ToolCall("1", "read", "{}"),))
+    recent = (Message(Role.TOOL, "x", tool_call_id="1"), *(said(Role.USER, 1) for _ in range(KEEP_RECENT - 1)))
+    assert untouchable((said(Role.USER, 1), call, *recent)) == {1, 2, 3, 4, 5}
