@@ -72,6 +72,7 @@ def test_search_finds_by_words_and_ranks_rare_ones_first(store: MemoryStore) -> 
     assert found[0][0] == lone
     assert found[0][1] == 1.0
     assert all(0 < score <= 1 for _, score in found)
+    assert [memory for memory, _ in store.search("helm")] == [lone]
     assert store.search("zebra") == ()
     assert store.search("") == ()
 

@@ -250,6 +250,8 @@ def test_unsaved_definitions_are_known(tmp_path: Path) -> None:
     world.open("ws", "m.py", "def new_name():\n    return 1\n")
     workspace = world.workspace()
     assert [each.symbol.name for each in workspace.definitions("ws", ("old_name", "new_name"))] == ["new_name"]
+    world.open("ws", "m.py", "x = 1\n\n\ndef old_name():\n    return 1\n")
+    assert [each.symbol.span.start for each in world.workspace().definitions("ws", ("old_name",))] == [3]
 
 
 def test_a_secret_buffer_is_not_laid_over_the_index(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from haversack.gatherers.outline import definition_forms
 from haversack.types import Candidate, FileText, Kind, Plan, Problem, Source
 from haversack.workspace import Defined, Workspace
 from haversack_index.lexical import words
-from haversack_index.types import Symbol
+from haversack_index.rank import kind_share
+from haversack_index.types import Query, Symbol
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{2,}")
 # Names looked up: the question's own come first; a selection may hold hundreds.
@@ -85,7 +86,10 @@ def _definitions(
     for each in defined:
         counts[each.symbol.name] = counts.get(each.symbol.name, 0) + 1
     asked_words = question_words(plan)
-    scored = [(each, _relevance(each.symbol, asked, counts, asked_words, each.file)) for each in defined]
+    scored = [
+        (each, _relevance(each.symbol, asked, counts, asked_words, each.file) * _share(each.file.path, plan))
+        for each in defined
+    ]
     scored = [pair for pair in scored if pair[1] > 0]
     scored.sort(key=lambda pair: (-pair[1], pair[0].file.path, pair[0].symbol.span.start))
     return [
@@ -119,6 +123,11 @@ def _relevance(
     return min(ASKED, share + 0.1 * len(around)) * (0.5 if containers else 1.0)
 
 
+def _share(path: str, plan: Plan) -> float:
+    """What is left of a definition's relevance in a test, an example or a document, by the measure of the search."""
+    return kind_share(path, Query("", tests_wanted=plan.tests_wanted, docs_wanted=plan.docs_wanted))[1]
+
+
 def _users(
     folder: str,
     asked: dict[str, tuple[str, ...]],
@@ -139,7 +148,7 @@ def _users(
         if defined is None or defined.symbol.name == reference.name:
             continue
         shared = len(asked_words.intersection(words(defined.symbol.name)))
-        relevance = min(0.95, best[reference.name] * USER_SHARE * (1 + 0.2 * shared))
+        relevance = min(0.95, best[reference.name] * USER_SHARE * (1 + 0.2 * shared)) * _share(reference.path, plan)
         key = (reference.path, defined.symbol.span.start, defined.symbol.span.end)
         if key not in users or users[key][1] < relevance:
             users[key] = (defined, relevance, reference.name)
