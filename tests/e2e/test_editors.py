@@ -20,7 +20,7 @@ COLUMNS = {"utf-8": 10, "utf-16": 8, "utf-32": 7}
 
 
 @pytest_lsp.fixture(params=list(ENCODINGS), config=ClientServerConfig(server_command=list(FAKE_SERVER)))
-async def client(request: Any, lsp_client: Any, tmp_path: Path) -> Any:
+async def client(request: Any, lsp_client: LanguageClient, tmp_path: Path) -> Any:
     capabilities = client_capabilities(request.param)
     registered: list[str] = []
 
@@ -36,8 +36,9 @@ async def client(request: Any, lsp_client: Any, tmp_path: Path) -> Any:
         )
     )
     assert result.capabilities.position_encoding == ENCODINGS[request.param]
-    lsp_client.registered = registered
-    lsp_client.column = COLUMNS[ENCODINGS[request.param]]  # of the place behind the fox in the test's document
+    editor: Any = lsp_client
+    editor.registered = registered
+    editor.column = COLUMNS[ENCODINGS[request.param]]  # of the place behind the fox in the test's document
     yield lsp_client
     await lsp_client.shutdown_session()
 

@@ -102,6 +102,9 @@ async def test_questions_do_not_wait_for_indexing(tmp_path: Path) -> None:
         assert time.monotonic() - started < 1
         assert bundle.status == "completed"
         assert list(line.workspaces[0].indexes) == ["ws"]
+        earlier = session.snapshot()
+        await session.context(Request("hello"), earlier)
+        assert line.workspaces[1].snapshot is earlier
         assert session.status("ws")[0][1].state is IndexState.SCANNING
 
 
