@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Tree
 
-from haversack_index.symbols import Definition
+from haversack_index.definitions import Definition
 from haversack_index.types import ChunkKind
 
 # A definition up to this size stays whole: about three screens, or a fifth of a small model's window.

@@ -17,12 +17,15 @@ from haversack.session import Session, open_session
 from haversack.types import HaversackError
 from haversack_index.types import IndexState, IndexStatus
 
+# Columns of a table in a pipe or a file, where nobody's terminal sets a width.
+PIPE_WIDTH = 120
+
 STEPS = {IndexState.SCANNING: "Looking for files", IndexState.INDEXING: "Indexing"}
 
 
 def run_async(work: Callable[[Options, Console], Awaitable[int]], options: Options) -> int:
     """Run a command; a refusal becomes a sentence on stderr (or JSON, when JSON was asked for) and exit code 1."""
-    console = Console(soft_wrap=False)
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     try:
         return asyncio.run(_await(work(options, console)))
     except HaversackError as error:
