@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from haversack.gatherers import TABLE, Gatherer
 from haversack.types import Candidate, HaversackError, Plan, Problem, Source, Timing
@@ -14,13 +14,8 @@ from haversack.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-ExtraTerms = Callable[[str], Awaitable[Sequence[str]]]
-"""Asks a secondary model for search words; the text goes in as the user wrote it."""
-
-# The search waits this long for a secondary model's words: less than a person notices, and then goes on without.
-EXTRA_TERMS_SECONDS = 0.2
-# Words a secondary model may add; its guesses come after the user's own words.
-MOST_EXTRA_TERMS = 10
+Widen = Callable[[Plan], Awaitable[tuple[Plan, tuple[Problem, ...]]]]
+"""Adds search words to a plan, within its own short deadline. The search alone waits for it, no other source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +32,7 @@ async def gather(
     plan: Plan,
     workspace: Workspace,
     table: Mapping[Source, Gatherer] = TABLE,
-    extra_terms: ExtraTerms | None = None,
+    widen: Widen | None = None,
 ) -> Gathered:
     """Results of all sources. A late or broken source costs its results and adds a Problem, never the reply.
 
@@ -45,7 +40,7 @@ async def gather(
     """
     start = time.perf_counter()
     tasks = [
-        asyncio.create_task(_timed(source, table[source], plan, workspace, extra_terms), name=source.value)
+        asyncio.create_task(_timed(source, table[source], plan, workspace, widen), name=source.value)
         for source, _ in plan.sources
     ]
     try:
@@ -98,21 +93,11 @@ async def _kept(
 
 
 async def _timed(
-    source: Source, gatherer: Gatherer, plan: Plan, workspace: Workspace, extra_terms: ExtraTerms | None
+    source: Source, gatherer: Gatherer, plan: Plan, workspace: Workspace, widen: Widen | None
 ) -> tuple[tuple[Candidate, ...], tuple[Problem, ...], float]:
     start = time.perf_counter()
     problems: tuple[Problem, ...] = ()
-    if source is Source.HYBRID and extra_terms is not None:
-        plan, problems = await _with_extra_terms(plan, extra_terms)
+    if source is Source.HYBRID and widen is not None:
+        plan, problems = await widen(plan)
     candidates, found = await gatherer(plan, workspace)
     return candidates, problems + found, 1_000 * (time.perf_counter() - start)
-
-
-async def _with_extra_terms(plan: Plan, extra_terms: ExtraTerms) -> tuple[Plan, tuple[Problem, ...]]:
-    try:
-        extra = await asyncio.wait_for(extra_terms(plan.request.text), EXTRA_TERMS_SECONDS)
-    except Exception as error:  # noqa: BLE001 - a foreign service may fail in any way and must not cost the search
-        message = f"The secondary model gave no search words ({type(error).__name__})."
-        return plan, (Problem(Source.HYBRID.value, "extra_terms_failed", message),)
-    terms = tuple(dict.fromkeys((*plan.terms, *extra[:MOST_EXTRA_TERMS])))
-    return replace(plan, terms=terms), ()

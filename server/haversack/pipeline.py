@@ -14,11 +14,13 @@ from haversack.compact import compact
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
 from haversack.mark import mark
+from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
 from haversack.policy.privacy import Privacy
 from haversack.recipes import lookup
-from haversack.route import context_budget, route
+from haversack.route import context_budget, lower_reserve, route, shortfall
 from haversack.score import Near, score
+from haversack.search_terms import widen
 from haversack.tokens import TokenCounter, counter
 from haversack.types import (
     Bundle,
@@ -44,11 +46,18 @@ T = TypeVar("T")
 HISTORY_SHARE = 0.5
 
 
+async def gather_widely(plan: Plan, workspace: Workspace) -> Gathered:
+    """All sources; with search words of a secondary model, where the user has named one."""
+    settings = workspace.snapshot.settings
+    widening = partial(widen, settings=settings, post=transport(settings)) if settings.terms_endpoint else None
+    return await gather(plan, workspace, widen=widening)
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a request needs besides its workspace. `clock` gives seconds and serves the manifest's timings alone."""
 
-    gather: Callable[[Plan, Workspace], Awaitable[Gathered]] = gather
+    gather: Callable[[Plan, Workspace], Awaitable[Gathered]] = gather_widely
     counter: Callable[[str], TokenCounter] = counter
     pack_config: PackConfig = field(default_factory=PackConfig)
     clock: Callable[[], float] = time.perf_counter
@@ -73,9 +82,12 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     scored = watch.timed("score", score, marked, plan, _near(request, snapshot))
     config = replace(services.pack_config, shares=lookup(request.recipe).shares)
     packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
-    history, packed = _fit(request, way, fixed_cost(plan, settings, count), count, packing=packing, watch=watch)
+    fixed = fixed_cost(plan, settings, count)
+    way = lower_reserve(way, fixed + request.tools_tokens)
+    history, packed = _fit(request, way, fixed, count, packing=packing, watch=watch)
     prompt, costs = watch.timed("assemble", assemble, packed, history, plan, settings, count)
-    problems = (*request.problems, *privacy.problems, *gathered.problems)
+    short = shortfall(way, request, packed.budget)
+    problems = (*request.problems, *privacy.problems, *gathered.problems, *short)
     use = _token_use(way, costs, request, packed.budget, count)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index)
     manifest = record(scored, packed, plan, circumstances)

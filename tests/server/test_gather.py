@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -148,26 +148,20 @@ def test_all_real_sources_answer_and_the_index_is_told(world: World) -> None:
     assert len({each.id for each in gathered.candidates}) == len(gathered.candidates) > 0
 
 
-def test_extra_terms_reach_the_search_and_never_hold_it(world: World) -> None:
-    """A secondary model's words are added to the user's; a slow or broken one is gone without."""
+def test_a_widened_plan_reaches_the_search_alone(world: World) -> None:
+    """A secondary model's words are added to the user's, its problems are told, and other sources do not wait."""
+    seen: list[tuple[str, ...]] = []
 
-    async def quick(text: str) -> Sequence[str]:
-        return ("beta", "gamma")
+    async def widen(plan: Plan) -> tuple[Plan, tuple[Problem, ...]]:
+        await asyncio.sleep(0.2)
+        return replace(plan, terms=(*plan.terms, "beta")), (Problem("search terms", "late", "too late"),)
 
-    async def slow(text: str) -> Sequence[str]:
-        await asyncio.sleep(5)
-        return ("late",)
+    async def edits(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+        seen.append(plan.terms)
+        return (), ()
 
-    async def broken(text: str) -> Sequence[str]:
-        raise OSError("no route")
-
-    plan = planned(world, (Source.HYBRID, 2.0))
-    queries = world.indexes["ws"].queries
-    run(gather(plan, world.workspace(), extra_terms=quick))
-    assert queries[-1].terms == (*plan.terms, "beta", "gamma")
-    for hook in (slow, broken):
-        start = time.perf_counter()
-        gathered = run(gather(plan, world.workspace(), extra_terms=hook))
-        assert time.perf_counter() - start < 0.6
-        assert queries[-1].terms == plan.terms
-        assert "extra_terms_failed" in {problem.code for problem in gathered.problems}
+    plan = planned(world, (Source.HYBRID, 2.0), (Source.EDITS, 0.1))
+    gathered = run(gather(plan, world.workspace(), {**TABLE, Source.EDITS: edits}, widen))
+    assert world.indexes["ws"].queries[-1].terms == (*plan.terms, "beta")
+    assert seen == [plan.terms]
+    assert {problem.code for problem in gathered.problems} == {"late"}

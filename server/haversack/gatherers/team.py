@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-
-from pathspec import GitIgnoreSpec
+from collections.abc import Sequence
 
 from haversack.places import Place
 from haversack.types import Candidate, HaversackError, Kind, Plan, Source
 from haversack.workspace import Workspace
+from haversack_index.ignore import RuleList, parse_rules
 
 CODEOWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 MOST_FILES = 12
@@ -77,18 +77,24 @@ def _owners(folder: str, paths: list[str], workspace: Workspace) -> dict[str, st
     file = next((file for name in CODEOWNERS if (file := workspace.read(folder, name)) is not None), None)
     if file is None:
         return {}
-    rules: list[tuple[GitIgnoreSpec, str]] = []
+    owners: list[str] = []
+    patterns: list[str] = []
     for line in file.lines:
-        pattern, *owners = line.split("#", 1)[0].split()[:20] or [""]
-        if pattern and not pattern.startswith(("[", "!")):
-            rules.append((GitIgnoreSpec.from_lines([pattern]), " ".join(owners)))
-    found: dict[str, str] = {}
-    for path in paths:
-        # The last rule that matches decides, also when it names nobody.
-        owners = next((names for spec, names in reversed(rules) if spec.match_file(path or "/")), "")
-        if owners:
-            found[path] = f"owned by {owners}"
-    return found
+        pattern, *names = line.split("#", 1)[0].split()[:20] or [""]
+        # Sections and exceptions are not patterns; an empty line keeps the numbers of those after it.
+        patterns.append("" if pattern.startswith(("[", "!")) else pattern)
+        owners.append(" ".join(names))
+    rules = parse_rules("\n".join(patterns).encode("utf-8", "replace"), "CODEOWNERS")
+    owned = {path: _owner(path, rules, owners) for path in paths}
+    return {path: f"owned by {names}" for path, names in owned.items() if names}
+
+
+def _owner(path: str, rules: RuleList, owners: Sequence[str]) -> str:
+    """The last rule that matches the file or a folder around it decides, also when it names nobody."""
+    parts = path.encode("utf-8", "replace").split(b"/")
+    around = ((b"/".join(parts[:n]), n < len(parts)) for n in range(1, len(parts) + 1))
+    matched = [rule.line for place, is_folder in around if (rule := rules.match(place, is_folder)) is not None]
+    return owners[max(matched) - 1] if matched else ""
 
 
 async def _authors(folder: str, path: str, workspace: Workspace) -> str:
