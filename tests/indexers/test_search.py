@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from indexing import HashEmbedder, index, module, write_tree
 
-from haversack_index import count
+from haversack_index import count, lexical
 from haversack_index.chunk import parse_file
 from haversack_index.reader import IndexReader
 from haversack_index.types import Array, Query, SearchResult, Tier
@@ -187,6 +187,16 @@ def test_written_names_and_paths_are_found_whatever_else_matches(folder: Path, c
     assert by_name.files[0].path == "src/topic9.py"
     by_path = reader.search(Query("zebra", paths=("topic4.py",)))
     assert by_path.files[0].path == "src/topic4.py"
+    reader.close()
+
+
+def test_written_names_need_no_help_from_the_pool(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a question writes out takes part even when its words are too common to draw it."""
+    index(folder, cache)
+    monkeypatch.setattr(lexical, "draw_pool", lambda *_: [])
+    reader = IndexReader(folder, cache)
+    names = Query("carry", identifiers=("Elsewhere.topic9_step_2", "no_such_name"), paths=("topic4.py", "./", ""))
+    assert set(paths(reader.search(names))) == {"src/topic9.py", "src/topic4.py"}
     reader.close()
 
 
