@@ -47,7 +47,7 @@ def cache(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes find the embedders of the tests."""
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
 
 
 class Process:
