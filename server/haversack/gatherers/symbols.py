@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
 from haversack.gatherers.outline import definition_forms
@@ -31,10 +32,10 @@ USER_SHARE = 0.5
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     asked = _asked(plan)
-    in_sight = await workspace.run(_in_sight, plan, workspace)
+    sight = await workspace.run(_in_sight, plan, workspace)
     found: dict[str, Candidate] = {}
     for folder in workspace.folders_in_play(plan.request.folder):
-        definitions = await workspace.run(_definitions, folder.key, asked, in_sight, plan, workspace)
+        definitions = await workspace.run(_definitions, folder.key, asked, sight, plan, workspace)
         for candidate in definitions:
             found.setdefault(candidate.id, candidate)
         for candidate in await workspace.run(_users, folder.key, asked, definitions, plan, workspace):
@@ -54,34 +55,50 @@ def _asked(plan: Plan) -> dict[str, tuple[str, ...]]:
     return dict(list(names.items())[:MOST_NAMES])
 
 
-def _in_sight(plan: Plan, workspace: Workspace) -> tuple[str, ...]:
-    """Names in the selection, else around the cursor, in order of first use."""
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What the user has before their eyes: names in order of first use, and the lines they stand in."""
+
+    names: tuple[str, ...] = ()
+    folder: str = ""
+    path: str = ""
+    start: int = 0
+    end: int = 0
+
+    def shows(self, defined: Defined) -> bool:
+        is_here = (defined.file.folder, defined.file.path) == (self.folder, self.path)
+        return is_here and self.start <= defined.symbol.line < self.end
+
+
+def _in_sight(plan: Plan, workspace: Workspace) -> _Sight:
+    """The selection, else the lines around the cursor."""
     active = plan.request.active
     document = workspace.document(active.uri) if active is not None else None
     if active is None or document is None:
-        return ()
+        return _Sight()
     key = (document.folder, document.path) if document.folder and document.path else ("", document.uri)
     file = workspace.read(*key)
     if file is None:
-        return ()
+        return _Sight()
     if active.selection is not None and active.selection.start != active.selection.end:
-        lines = file.lines[active.selection.start.line : active.selection.end.line + 1]
+        start, end = active.selection.start.line, active.selection.end.line + 1
     elif active.position is not None:
-        line = active.position.line
-        lines = file.lines[max(0, line - LINES_AROUND) : line + LINES_AROUND]
+        start, end = max(0, active.position.line - LINES_AROUND), active.position.line + LINES_AROUND
     else:
-        return ()
-    names = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
-    return tuple(names)[:MOST_NAMES]
+        return _Sight()
+    names = dict.fromkeys(name for line in file.lines[start:end] for name in _NAME.findall(line))
+    return _Sight(tuple(names)[:MOST_NAMES], file.folder, file.path, start, end)
 
 
 def _definitions(
-    folder: str, asked: dict[str, tuple[str, ...]], in_sight: tuple[str, ...], plan: Plan, workspace: Workspace
+    folder: str, asked: dict[str, tuple[str, ...]], sight: _Sight, plan: Plan, workspace: Workspace
 ) -> list[Candidate]:
-    names = tuple(dict.fromkeys((*asked, *in_sight)))[:MOST_NAMES]
+    names = tuple(dict.fromkeys((*asked, *sight.names)))[:MOST_NAMES]
     if not names:
         return []
     defined = workspace.definitions(folder, names, 4 * MOST_DEFINITIONS)
+    # A definition the user has before their eyes is no news.
+    defined = tuple(each for each in defined if each.symbol.name in asked or not sight.shows(each))
     counts: dict[str, int] = {}
     for each in defined:
         counts[each.symbol.name] = counts.get(each.symbol.name, 0) + 1
