@@ -170,9 +170,9 @@ class FolderIndex:
             self.reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
             self._opened.set()
             await self._refresh(final=False)
-            worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
-            await worker.start()
-            self._worker = worker
+            # Kept before it is started: whatever happens meanwhile, `stop` finds it.
+            self._worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
+            await self._worker.start()
         except Exception as error:  # noqa: BLE001 - a folder without an index is still served, by the lower tiers
             self._fail("The index could not be opened", error)
 

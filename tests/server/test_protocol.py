@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import re
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
-from e2e.fakes import bundle
+from e2e.fakes import CANARY, bundle
 
 from haversack.lsp import from_lsp, protocol, to_lsp, wire
 from haversack.lsp.dispatch import Code
+from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
 from haversack.types import Folder, Request
 from haversack_index.types import IndexState, IndexStatus
@@ -131,6 +134,22 @@ def test_frames_survive_any_cut() -> None:
         assert parser.feed(bytes(1024 * 1024)) == []
         assert len(parser._buffer) == 0
     assert parser.feed(b"\0Content-Length: 1\r\n\r\n7") == [b"7"]
+
+
+def test_s11_log_has_no_words_of_exceptions() -> None:
+    """An exception in the log shows where it came from and its type, and not its message."""
+    output = io.StringIO()
+    handler = logging.StreamHandler(output)
+    handler.setFormatter(_Discreet("%(message)s"))
+    logger = logging.Logger("test")
+    logger.addHandler(handler)
+    try:
+        raise ValueError(CANARY)
+    except ValueError:
+        logger.exception("failed")
+    assert "test_protocol.py" in output.getvalue()
+    assert "ValueError" in output.getvalue()
+    assert output.getvalue().count(CANARY) == 0
 
 
 def test_a_stream_without_messages_is_given_up() -> None:
