@@ -146,7 +146,7 @@ def _digest(messages: Sequence[Message], n_lines: int) -> str:
         if message.role is Role.USER and earlier:
             for number, role in _COUNT.findall(earlier[1]):
                 counts[role] += int(number)
-            lines += [line[2:] for line in message.content.splitlines()[1:] if line.startswith("- ")]
+            lines += [line[2:] for line in message.content.split("\n")[1:] if line.startswith("- ")]
             continue
         counts[message.role.value] += 1
         if message.role is Role.USER and message.content.strip():

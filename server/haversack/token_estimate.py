@@ -65,8 +65,11 @@ def _word(piece: str) -> float:
 
 
 def _wide(character: str) -> float:
-    """The most that any character of its kind costs alone: 2 for two bytes and for kana, 3 for Han and emoji."""
+    """The most that any character of its kind costs alone: 2 for two bytes and for kana, 3 for Han and emoji.
+
+    Checked on every character up to U+2FFFF: scripts that vocabularies hardly know cost a token a byte.
+    """
     point = ord(character)
-    if point < 0x2000 or 0x3000 <= point < 0x3100:
+    if point < 0x800 or 0x3000 <= point < 0x3100:
         return 2.0
     return 3.0 if point < 0x10000 or 0x1F000 <= point < 0x1FB00 else 4.0
