@@ -209,13 +209,13 @@ class Store:
     def known_vectors(self, keys: Sequence[bytes]) -> set[bytes]:
         return known_vectors(cursor_of(self._connection), keys)
 
-    def missing_vectors(self, limit: int) -> list[MissingVector]:
-        """Chunks whose text has no vector yet, file by file."""
+    def missing_vectors(self, limit: int, after: int = 0) -> list[MissingVector]:
+        """Chunks whose text has no vector yet, by id, from the one behind `after`."""
         rows = cursor_of(self._connection).execute(
             "SELECT c.id, f.path, f.content_hash, c.start, c.end, c.heading, c.vector_key"
             " FROM chunks c JOIN files f ON f.id=c.file_id LEFT JOIN vectors v ON v.vector_key=c.vector_key"
-            " WHERE v.vector_key IS NULL ORDER BY c.id LIMIT ?",
-            (limit,),
+            " WHERE c.id>? AND v.vector_key IS NULL ORDER BY c.id LIMIT ?",
+            (after, limit),
         )
         return [MissingVector(*row) for row in rows]
 

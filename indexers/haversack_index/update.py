@@ -272,13 +272,12 @@ def embed_missing(
     Files that changed since they were indexed are left to the next pass.
     """
     store.set_embedder(embedder.id, embedder.dim)
-    passed_over: set[bytes] = set()
-    done = 0
+    after = done = 0
     while stop is None or not stop():
-        missing = store.missing_vectors(LATE_VECTORS + len(passed_over))
-        missing = [item for item in missing if item.vector_key not in passed_over]
+        missing = store.missing_vectors(LATE_VECTORS, after)
         if not missing:
             return None
+        after = missing[-1].chunk_id
         texts: dict[bytes, tuple[str, str]] = {}
         lines: dict[str, list[str] | None] = {}
         for item in missing:
@@ -287,9 +286,7 @@ def embed_missing(
             file_lines = lines[item.path]
             heading = tuple(item.heading.split(SEPARATOR)) if item.heading else ()
             text = "" if file_lines is None else "".join(file_lines[item.start : item.end])
-            if file_lines is None or vector_key(item.path, heading, text) != item.vector_key:
-                passed_over.add(item.vector_key)
-            else:
+            if file_lines is not None and vector_key(item.path, heading, text) == item.vector_key:
                 texts[item.vector_key] = (item.path, document_text(item.path, heading, text))
         made, _, failure = embed_texts(embedder, texts)
         if made:
