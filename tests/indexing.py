@@ -54,6 +54,18 @@ def hash_embedder(kind: str = "hash", dim: int = 32) -> HashEmbedder:
     return HashEmbedder(dim)
 
 
+class Hanging(HashEmbedder):
+    """A model that never comes back."""
+
+    def embed_documents(self, texts: list[str]) -> Array:
+        time.sleep(3_600)
+        return super().embed_documents(texts)
+
+
+def hanging_embedder(kind: str) -> HashEmbedder:
+    return Hanging(name=kind)
+
+
 def printing_embedder() -> HashEmbedder:
     """A plug-in that writes to stdout, from Python and below it."""
     print("loading...")

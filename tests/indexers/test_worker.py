@@ -167,6 +167,15 @@ def test_vectors_arrive_by_themselves_after_a_service_comes_back(
     reader.close()
 
 
+def test_a_hanging_model_keeps_no_orphan(start: Callable[..., Process], folder: Path, cache: Path) -> None:
+    """Words are there at once, and the process ends with its parent though its model never comes back."""
+    worker = start("--embedder", json.dumps({"factory": "indexing:hanging_embedder", "arguments": {"kind": "remote"}}))
+    worker.send({"command": "update", "paths": None})
+    worker.until("ready")
+    assert IndexReader(folder, cache).search(Query("topic3")).files[0].path == "p0/f3.py"
+    worker.end()
+
+
 def test_a_worker_survives_a_cache_folder_it_cannot_use(folder: Path, tmp_path: Path) -> None:
     """Bug B87: no place to write is a problem in words; the process stays and tries again when asked."""
     (tmp_path / "file").write_text("in the way")
