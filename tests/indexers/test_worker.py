@@ -282,7 +282,7 @@ def test_a_pool_gives_every_file_once(folder: Path, cache: Path) -> None:
 def test_a_pool_forgets_what_nobody_waited_for(folder: Path, cache: Path) -> None:
     """After a pass that stopped early, the next one gets its own results only."""
     index(folder, cache)
-    pool = ParsePool(folder, WalkRules(), database_path(folder, cache), n_processes=1)
+    pool = ParsePool(folder, WalkRules(), database_path(folder, cache), n_processes=2)
     first = pool.prepare([Task(f"p{i % 3}/f{i}.py", 300_000) for i in range(9)])
     next(first)
     first.close()
