@@ -69,14 +69,10 @@ def nearest(cursor: Cursor, query: Array, limit: int) -> list[tuple[int, float]]
 
 def cosines(cursor: Cursor, query: Array, chunk_ids: Sequence[int]) -> dict[int, float]:
     """Exact cosine of the given chunks; chunks without a vector are left out."""
-    sql = "SELECT v.vector FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key WHERE c.id=?"
-    found = [(chunk_id, cursor.execute(sql, (chunk_id,)).fetchone()) for chunk_id in chunk_ids]
-    kept = [(chunk_id, row[0]) for chunk_id, row in found if row is not None]
-    if not kept:
-        return {}
-    matrix = np.frombuffer(b"".join(vector for _, vector in kept), np.int8).reshape(len(kept), -1)
-    values = _cosine(matrix, query)
-    return {chunk_id: float(value) for (chunk_id, _), value in zip(kept, values, strict=True)}
+    numbers = ",".join(map(str, map(int, chunk_ids)))
+    sql = f"SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key WHERE c.id IN ({numbers})"
+    ids, rows = _arrays(cursor.execute(sql).fetchall(), query.shape[0])
+    return dict(zip(ids.tolist(), _cosine(rows, query).tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
