@@ -88,7 +88,6 @@ _IDENTIFIER = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(
 _WORD = re.compile(r"[^\W_](?:[\w+#'’-]*[\w+#])?")
 # The head of a commit message by the common convention: `fix(parser): ...`.
 _CHANGE_HEADER = re.compile(r"(?:feat|fix|perf|refactor|build|ci|chore|docs|style|test|revert)(?:\([^)]*\))?!?: ")
-_QUESTION = re.compile(r"(?:how|why|what|when|where|which|who|is|are|does|do|did|has|have)\b", re.IGNORECASE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 # Brand names written like code.
 _NO_CODE_NAMES = _listed("GitHub GitLab JavaScript TypeScript iOS macOS OpenAPI GraphQL README e.g i.e")
@@ -250,11 +249,7 @@ def _intent(text: str) -> Intent:
     # A commit's scope (`parser: allow ...`) stands before it.
     for sentence in re.split(r"[.!?;\n]\s+|\n|,\s+(?:and|then)\s+", text[:FULLY_READ].strip())[:3]:
         body = re.sub(r"^[\w./()*-]{1,30}!?:\s+", "", sentence.strip(" *-#\t"))
-        is_question = bool(
-            re.match(r"(?:how|why|what|when|where|which|who|is|are|does|do|did|has|have)\b", body.lower())
-        )
-        if is_question:
-            continue
+        # A question word in that place is no order, so questions need no rule of their own.
         order = next((word.lower() for word in _words(body) if word.lower() not in _POLITE), "")
         for intent, vocabulary in INTENT_WORDS.items():
             if any(_means(stem(order), known) for known in vocabulary):
