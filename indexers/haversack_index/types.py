@@ -219,7 +219,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk found by search. `score` is the sum of `parts`; it compares hits of one search only, best about 1."""
+    """A chunk found by search. `score` is the sum of `parts`, from 0; it compares hits of one search only."""
 
     span: Span
     kind: ChunkKind
