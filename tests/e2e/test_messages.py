@@ -113,6 +113,8 @@ def test_unknown_fields_are_ignored_and_reported(client: RawClient) -> None:
     assert [problem["code"] for problem in problems] == ["unknown_field"] * 2
     assert "params.bugdetTokens" in problems[0]["message"]
     assert "params.activeDocument.caret" in problems[1]["message"]
+    half = client.result("half", CONTEXT, {"text": "hello \ud83d", "\ud800": [{"\udfff": "\ud800"}]})["problems"]
+    assert [problem["message"] for problem in half] == ["params.\ufffd is not a field of this request."]
 
 
 def test_errors_for_users_carry_code_and_remedy(client: RawClient) -> None:

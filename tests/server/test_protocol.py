@@ -13,7 +13,7 @@ import pytest
 from e2e.fakes import CANARY, bundle
 
 from haversack.lsp import from_lsp, protocol, to_lsp, wire
-from haversack.lsp.dispatch import Code
+from haversack.lsp.json_rpc import Code
 from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
 from haversack.types import Folder, Request

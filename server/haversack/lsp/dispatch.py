@@ -7,12 +7,10 @@ here, because pygls leaves a request without an answer when it cannot be read an
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import re
 import traceback
 from collections.abc import Callable, Mapping
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, cast
 
 from lsprotocol import types as lsp
@@ -20,6 +18,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
 from haversack.lsp import protocol, wire
+from haversack.lsp.json_rpc import Code, Failure, encode, parse, without_halves
 from haversack.lsp.transport import BadFrame
 from haversack.types import HaversackError, InvalidRequest
 
@@ -30,37 +29,11 @@ Handler = Callable[..., Any]
 """Takes the typed parameters, for Haversack's own methods also the names of unknown fields; gives the result, or a
 coroutine of it. What a handler does before it returns happens before the next message is looked at."""
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-class Code(IntEnum):
-    """Error codes of JSON-RPC 2.0 and of LSP 3.17."""
-
-    PARSE_ERROR = -32700
-    INVALID_REQUEST = -32600
-    METHOD_NOT_FOUND = -32601
-    INVALID_PARAMS = -32602
-    INTERNAL_ERROR = -32603
-    SERVER_NOT_INITIALIZED = -32002
-    REQUEST_CANCELLED = -32800
-    REQUEST_FAILED = -32803
-
 
 class State(Enum):
     NEW = "waiting for initialize"
     RUNNING = "running"
     SHUT_DOWN = "shut down"
-
-
-class Failure(Exception):
-    """An answer that is an error."""
-
-    def __init__(self, code: Code, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
 
 
 class Dispatcher(LanguageServerProtocol):
@@ -91,7 +64,7 @@ class Dispatcher(LanguageServerProtocol):
                 self.ended(1)
         else:
             try:
-                self._route(_parse(body))
+                self._route(parse(body))
             except Failure as failure:
                 self._fail(None, failure)
 
@@ -211,7 +184,7 @@ class Dispatcher(LanguageServerProtocol):
 
     def _succeed(self, ident: int | str, method: str, result: object) -> None:
         try:
-            self._write(_encode({"jsonrpc": "2.0", "id": ident, "result": self._plain(result)}))
+            self._write(encode({"jsonrpc": "2.0", "id": ident, "result": self._plain(result)}))
         except Exception as error:  # noqa: BLE001 - a result that is no JSON is our bug, the client still needs an answer
             self._fail(ident, _failure(error, method))
 
@@ -220,11 +193,11 @@ class Dispatcher(LanguageServerProtocol):
         if failure.data is not None:
             error["data"] = failure.data
         try:
-            self._write(_encode({"jsonrpc": "2.0", "id": ident, "error": error}))
+            self._write(encode({"jsonrpc": "2.0", "id": ident, "error": error}))
         except (ValueError, TypeError, RecursionError):  # details or an id that cannot travel
-            plain = {"code": int(failure.code), "message": _SURROGATE.sub("\ufffd", failure.message)}
-            safe = _SURROGATE.sub("\ufffd", ident) if isinstance(ident, str) else ident
-            self._write(_encode({"jsonrpc": "2.0", "id": safe, "error": plain}))
+            plain = {"code": int(failure.code), "message": without_halves(failure.message)}
+            safe = without_halves(ident) if isinstance(ident, str) else ident
+            self._write(encode({"jsonrpc": "2.0", "id": safe, "error": plain}))
 
     def _plain(self, result: object) -> object:
         if type(result).__module__ == protocol.__name__:
@@ -234,7 +207,7 @@ class Dispatcher(LanguageServerProtocol):
     def _send_data(self, data: Any) -> None:
         """pygls sends its notifications and requests through here."""
         try:
-            self._write(_encode(self._converter.unstructure(data)))
+            self._write(encode(self._converter.unstructure(data)))
         except Exception as error:  # noqa: BLE001 - a message that cannot travel is dropped, with a line in the log
             log.error("message to the client not sent: %s", type(error).__name__)
 
@@ -244,36 +217,6 @@ class Dispatcher(LanguageServerProtocol):
 
     def _end(self) -> None:
         self.ended(0 if self.state is State.SHUT_DOWN else 1)
-
-
-def _parse(body: bytes) -> object:
-    try:
-        message = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
-    except RecursionError:
-        raise Failure(Code.PARSE_ERROR, "The message is nested too deeply.") from None
-    except ValueError:
-        raise Failure(Code.PARSE_ERROR, "The message is not JSON in UTF-8.") from None
-    return _whole_characters(message) if _ESCAPED_SURROGATE.search(body) else message
-
-
-def _whole_characters(message: object) -> object:
-    """Half a character, which JSON can spell and UTF-8 cannot carry, becomes U+FFFD. Walks without recursion."""
-    todo: list[Any] = [[message]]
-    whole = todo[0]
-    while todo:
-        box = todo.pop()
-        is_object = bool(isinstance(box, dict))
-        for place in list(box) if is_object else range(len(box)):
-            inner = box[place]
-            if isinstance(inner, str):
-                box[place] = _SURROGATE.sub("\ufffd", inner)
-            elif isinstance(inner, dict | list):
-                todo.append(inner)
-    return whole[0]
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _method(fields: Json) -> str:
@@ -306,10 +249,6 @@ def _failure(error: BaseException, method: str) -> Failure:
     return Failure(
         Code.INTERNAL_ERROR, f"Internal error ({type(error).__name__}) in {method}; the server's log says where."
     )
-
-
-def _encode(message: object) -> bytes:
-    return json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
 def _nobody_listens(code: int) -> None:
