@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from haversack import __version__
 
@@ -22,7 +22,8 @@ EXIT_CODES = """exit codes:
   1    refused or failed; the reason is on stderr
   2    wrong command line
   3    `doctor` found something to mend
-  130  interrupted"""
+  130  interrupted
+  141  the reader of the output went away"""
 
 MAIN_EXAMPLES = """examples:
   haversack context "How are retries handled?"
@@ -44,12 +45,12 @@ EXPLAIN_EXAMPLES = """examples:
   haversack explain src/app.py:42 "How are retries handled?" --budget 2000"""
 
 
-@dataclass(slots=True)
+@dataclass
 class Options(argparse.Namespace):
-    """The parsed command line; `command` runs it and returns the exit code."""
+    """The parsed command line; `command` runs it and returns the exit code. What it does not take has its default."""
 
     command: Callable[[Options], int]
-    workspace: Path
+    workspace: Path = field(default_factory=Path.cwd)
     cache_dir: Path | None = None
     question: str = ""
     place: str = ""
@@ -67,7 +68,8 @@ class Options(argparse.Namespace):
 
 def parse(argv: Sequence[str]) -> Options:
     """Ends the process with code 2 and a sentence on stderr when the command line is wrong."""
-    return cast("Options", _parser().parse_args(list(argv)))
+    # The parser fills in what it knows: an argument that only some commands take must be there for the others as well.
+    return _parser().parse_args(list(argv), Options(_no_command))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("place", metavar="PATH[:LINE]", help="a file of the workspace, and a line from 1")
     explain.add_argument("question", help="the question, as for `context`")
     _question_options(explain)
+    explain.add_argument("--json", action="store_true", help="print the manifest rows of the place as JSON")
 
     index = _command(commands, "index", "bring the index up to date, or show its state", _index)
     _workspace_options(index)
@@ -170,6 +173,11 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT (127.0.0.1:7345)")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _no_command(options: Options) -> int:
+    del options
+    return USAGE  # the parser never leaves it: a command is required
 
 
 def _context(options: Options) -> int:

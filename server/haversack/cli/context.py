@@ -16,6 +16,7 @@ from haversack.local_index import walk_rules
 from haversack.mention_syntax import mention_of, without_lines
 from haversack.session import Session
 from haversack.types import Bundle, HaversackError, Manifest, ManifestItem, Mention, Outcome, Request
+from haversack_index.types import SkipReason
 from haversack_index.walk import Skipped, check
 
 
@@ -99,6 +100,8 @@ def _about(manifest: Manifest, path: str, lines: tuple[int, int] | None) -> list
 def _absence(session: Session, path: str, lines: tuple[int, int] | None) -> str:
     """Why no source brought this place: it is no file, it is not indexed, or nothing in it answers to the question."""
     verdict = check(Path(session.folders[0].root), path, walk_rules(session.settings))
+    if isinstance(verdict, Skipped) and verdict.reason is SkipReason.GONE:
+        return f"There is no file {path}."
     if isinstance(verdict, Skipped):
         rule = f" by the rule {verdict.rule}" if verdict.rule else ""
         return f"{path} is not in the index: {verdict.reason.value}{rule}."

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from haversack.cli.arguments import FAILED, Options
+from haversack.cli.arguments import BROKEN_PIPE, FAILED, Options
 from haversack.cli.render import safe
 from haversack.session import Session, open_session
 from haversack.types import HaversackError
@@ -20,12 +20,21 @@ from haversack_index.types import IndexState, IndexStatus
 # Columns of a table in a pipe or a file, where nobody's terminal sets a width.
 PIPE_WIDTH = 120
 
+
+class Output(Console):
+    """Standard output. A reader that goes away (`haversack context ... | head`) ends the command with its own code."""
+
+    def on_broken_pipe(self) -> None:
+        sys.stderr.close()
+        raise SystemExit(BROKEN_PIPE)
+
+
 STEPS = {IndexState.SCANNING: "Looking for files", IndexState.INDEXING: "Indexing"}
 
 
 def run_async(work: Callable[[Options, Console], Awaitable[int]], options: Options) -> int:
     """Run a command; a refusal becomes a sentence on stderr (or JSON, when JSON was asked for) and exit code 1."""
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = Output(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     try:
         return asyncio.run(_await(work(options, console)))
     except HaversackError as error:

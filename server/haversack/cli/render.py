@@ -35,7 +35,11 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
     if show_text:
         for block in bundle.blocks:
             _print_block(console, block)
-    console.print(_items_table(bundle.manifest.items, all_rows=all_rows))
+    if bundle.manifest.items:
+        console.print(_items_table(bundle.manifest.items, all_rows=all_rows))
+    else:
+        reason = safe(str(bundle.manifest.classification.get("reason", "")))
+        console.print(f"Nothing was gathered ({reason}).", markup=False, highlight=False, soft_wrap=True)
     console.print(_token_table(bundle.manifest.tokens, bundle))
     console.print(_timings_line(bundle), soft_wrap=True)
     print_problems(console, bundle.problems)

@@ -1,0 +1,159 @@
+"""Commands as a person types them, each in the process of the test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from haversack.__main__ import main
+from haversack.cli import arguments
+
+Run = tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A small workspace and a cache folder of its own, indexed by the first command that asks."""
+    root = tmp_path_factory.mktemp("shop")
+    (root / "cart.py").write_text(
+        "def add_item(cart, item):\n    cart.append(item)\n\n\ndef total(cart):\n    return 7\n"
+    )
+    (root / ".env").write_text("KEY=hunter2\n")
+    return root, tmp_path_factory.mktemp("cache")
+
+
+def typed(capsys: pytest.CaptureFixture[str], place: Run, command: str, *words: str) -> tuple[int, str, str]:
+    where = ["--workspace", str(place[0]), "--cache-dir", str(place[1])]
+    code = main([command, *words, *where])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_context_in_three_shapes(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """A readable table, the prompt alone, or the whole bundle as JSON."""
+    code, out, _ = typed(capsys, place, "context", "How does add_item work?", "--budget", "2k")
+    assert code == arguments.OK
+    assert "cart.append(item)" in out
+    assert "included" in out
+    _, out, _ = typed(capsys, place, "context", "How does add_item work?", "--prompt")
+    assert "cart.append(item)" in out
+    assert "included" not in out
+    _, out, _ = typed(capsys, place, "context", "How does add_item work?", "--json")
+    bundle = json.loads(out)
+    assert bundle["blocks"][0]["path"] == "cart.py"
+    assert bundle["manifest"]["tokens"]["context"] == sum(block["tokens"] for block in bundle["blocks"])
+
+
+def test_nothing_gathered_is_said(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """Small talk needs no files, and the reader sees that this was a decision."""
+    _, out, _ = typed(capsys, place, "context", "hi")
+    assert "Nothing was gathered (small talk)." in out
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("cart.py", "is in the context"),
+        ("cart.py:2", "is in the context"),
+        (".env", "not in the index: secret-name"),
+        ("nosuch.py", "There is no file nosuch.py."),
+    ],
+)
+def test_explain_says_why(capsys: pytest.CaptureFixture[str], place: Run, what: str, said: str) -> None:
+    """A file that is in, a line of it, one that rules leave out, and one that is not there."""
+    code, out, _ = typed(capsys, place, "explain", what, "How does add_item work?")
+    assert code == arguments.OK
+    assert said in out
+    assert "hunter2" not in out
+
+
+def test_explain_as_json_gives_the_manifest_rows(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """Scripts read the rows of one place."""
+    _, out, _ = typed(capsys, place, "explain", "cart.py:6", "How does total work?", "--json")
+    rows = json.loads(out)
+    assert rows
+    assert {row["path"] for row in rows} == {"cart.py"}
+
+
+def test_a_place_outside_is_refused(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """With exit code 1 and the stable code on stderr."""
+    code, out, err = typed(capsys, place, "explain", "../other.py", "add_item")
+    assert (code, out) == (arguments.FAILED, "")
+    assert "path_outside_workspace" in err
+
+
+def test_index_tells_its_state(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """The same counts before and after, and files left out by reason."""
+    code, _, _ = typed(capsys, place, "index")
+    assert code == arguments.OK
+    code, out, _ = typed(capsys, place, "index", "--status", "--json")
+    status = json.loads(out)
+    assert code == arguments.OK
+    assert (status["state"], status["files"], status["skipped"]) == ("ready", 1, {"secret-name": 1})
+
+
+def test_doctor_checks_every_part(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """Each with ok or with what to do."""
+    code = main(["doctor", "--json", "--cache-dir", str(place[1])])
+    found = json.loads(capsys.readouterr().out)
+    assert {"sqlite", "vector extension", "embedding model", "grammars", "cache folder"} <= {
+        row["name"] for row in found
+    }
+    assert all(row["ok"] or row["remedy"] for row in found)
+    assert code == (arguments.OK if all(row["ok"] for row in found) else arguments.TO_MEND)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["context"],
+        ["context", "x", "--budget", "many"],
+        ["context", "x", "--workspace", "/no/such/folder"],
+        ["context", "x", "--json", "--prompt"],
+        ["serve", "--tcp", "nowhere"],
+        ["explain", "a.py"],
+    ],
+)
+def test_a_wrong_command_line_ends_with_two(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    """And a sentence on stderr."""
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == arguments.USAGE
+    assert "error:" in capsys.readouterr().err
+
+
+def test_every_command_has_every_option_it_could_be_asked_for() -> None:
+    """Code that serves several commands reads options that only some of them take."""
+    fields = set(arguments.Options.__dataclass_fields__)
+    for words in (["context", "x"], ["explain", "a.py", "x"], ["index"], ["doctor"], ["serve"]):
+        options = arguments.parse(words)
+        assert fields <= {name for name in fields if hasattr(options, name)}
+
+
+def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    """All codes that the module names."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert "examples:" in out
+    for code in (arguments.OK, arguments.FAILED, arguments.USAGE, arguments.TO_MEND, arguments.INTERRUPTED):
+        assert f"\n  {code}" in out
+    assert f"\n  {arguments.BROKEN_PIPE}" in out
+
+
+def test_a_reader_that_goes_away_has_a_code_of_its_own(place: Run) -> None:
+    """`haversack context ... | head` ends quietly, with a code that tells it from a failure."""
+    words = ["context", "How does add_item work?", "--workspace", str(place[0]), "--cache-dir", str(place[1])]
+    with subprocess.Popen(
+        [sys.executable, "-m", "haversack", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == arguments.BROKEN_PIPE
