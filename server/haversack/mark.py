@@ -21,7 +21,7 @@ def mark(candidates: Sequence[Candidate], plan: Plan, privacy: Privacy) -> tuple
     """One `Marked` for each candidate, in the same order. Pure."""
     supplied = {item.id: item.required for item in plan.request.supplied}
     return tuple(
-        Marked(candidate, _is_required(candidate, supplied), _is_restricted(candidate, privacy))
+        Marked(candidate, _is_required(candidate, supplied), _is_restricted(candidate, privacy), candidate.refused)
         for candidate in candidates
     )
 

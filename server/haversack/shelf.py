@@ -212,7 +212,9 @@ class Shelf:
 
     def _decision(self, entry: Entry, rate: float) -> Decision:
         """`rate`, tokens a character, sizes what was not served: counting that would take most of the time."""
-        if entry.chosen is None and entry.file is not None:
+        if entry.refused and not entry.n_characters:
+            before = 0  # what could not be read has no size
+        elif entry.chosen is None and entry.file is not None:
             before = FRAME_TOKENS + int(entry.n_characters * rate)
         else:
             before = self.measure.alone(entry.choice(entry.forms[0]))

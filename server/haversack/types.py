@@ -365,6 +365,7 @@ class Candidate:
     file_rank: int = 10_000  # place of its file in the source's own list, best 0
     focus: int | None = None  # line the user points at, for walking outwards from it
     flags: tuple[str, ...] = ()  # e.g. "unsaved", "stale-index", "instruction-like"
+    refused: tuple[Reason, ...] = ()  # not empty: a row of the manifest and no more, its `file` holds no line
 
 
 # --- mark → Marked ----------------------------------------------------------------------------------------------

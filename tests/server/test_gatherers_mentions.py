@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from haversack.types import (
     Position,
     Problem,
     Range,
+    Reason,
     Request,
     Settings,
 )
@@ -66,6 +68,13 @@ def world(tmp_path: Path) -> World:
     for path in ("node_modules/x/index.js", ".env", ".github/ci.yml", "poc/a.py", "package-lock.json"):
         del made.indexes["ws"].parsed[path]
     return made
+
+
+def refusals(candidates: Sequence[Candidate]) -> dict[str, Reason]:
+    """Title and reason of the rows without text; such a row is never required."""
+    refused = [each for each in candidates if each.refused]
+    assert not any(each.required or each.text or (each.file and each.file.lines) for each in refused)
+    return {each.title: each.refused[0] for each in refused}
 
 
 def gathered(world: World, text: str = "why is the discount wrong", **fields: object):
@@ -171,25 +180,29 @@ def test_a_symbol_of_another_container_is_not_meant(world: World) -> None:
 def test_what_resolves_to_nothing_weighs_by_where_it_stands(world: World) -> None:
     """An explicit mention is an error with a hint; a word of the text is a note."""
     candidates, problems = gathered(world, mentions=(Mention("src/shopp.py"), Mention("shop")))
-    assert (candidates, codes(problems)) == ((), ["mention_not_found", "mention_not_found"])
+    assert codes(problems) == ["mention_not_found", "mention_not_found"]
+    assert refusals(candidates) == {"src/shopp.py": Reason.UNREADABLE, "shop": Reason.UNREADABLE}
     assert "src/shop.py" in problems[1].remedy
     text = "install @types/node, ask @someone about @property"
     assert codes(gathered(world, text)[1]) == ["mention_ignored"] * 3
 
 
 def test_a_mention_outside_is_a_problem_and_the_rest_goes_on(world: World) -> None:
-    """Nothing is read, nothing is hinted, the other mention is served."""
+    """Nothing is read, nothing is hinted, the other mention is served; the refused one has a row of its own."""
     candidates, problems = gathered(world, "see @../../etc/passwd and @docs/guide.md")
-    assert [each.id for each in candidates] == ["mention:ws/docs/guide.md"]
+    assert [each.id for each in candidates if not each.refused] == ["mention:ws/docs/guide.md"]
+    assert refusals(candidates) == {"../../etc/passwd": Reason.OUTSIDE}
     assert codes(problems) == ["path_outside_workspace"]
 
 
-@pytest.mark.parametrize("path", ["poc/a.py", ".env", "node_modules/x/index.js", ".git/config"])
+@pytest.mark.parametrize("path", ["poc/a.py", "poc", ".env", "node_modules/x/index.js", ".git/config"])
 def test_what_is_kept_back_stays_back_when_named(world: World, path: str) -> None:
-    """Ignored, secret and foreign files are explained, not read."""
+    """Ignored, secret and foreign files are explained, not read; the row names the rule."""
     world.write("ws", ".git/config", "token\n")
     candidates, problems = gathered(world, mentions=(Mention(path),))
-    assert (candidates, codes(problems)) == ((), ["mention_unreadable"])
+    assert codes(problems) == ["mention_unreadable"]
+    assert refusals(candidates) == {path: Reason.UNREADABLE}
+    assert "by the rule" in candidates[0].why
 
 
 @pytest.mark.parametrize("path", [".github/ci.yml", "package-lock.json"])
@@ -254,7 +267,10 @@ def test_documents_outside_every_folder(world: World) -> None:
 def test_a_secret_file_in_front_is_not_taken(world: World) -> None:
     """Opening `.env` in the editor does not send it anywhere."""
     uri = world.open("ws", ".env", "KEY=2\n")
-    assert gathered(world, active=ActiveDocument(uri)) == ((), ())
+    candidates, problems = gathered(world, active=ActiveDocument(uri))
+    assert problems == ()
+    assert refusals(candidates) == {".env": Reason.UNREADABLE}
+    assert "secret-name" in candidates[0].why
 
 
 def test_two_folders_show_their_names(tmp_path: Path) -> None:
@@ -273,5 +289,6 @@ def test_a_file_over_the_size_limit_is_explained(tmp_path: Path) -> None:
     """The limit of the settings holds for mentions too, and the reply says so."""
     world = World(tmp_path, {"ws": {"a.txt": "x" * 2_000}}, settings=Settings(max_file_size=1_000))
     candidates, problems = gathered(world, mentions=(Mention("a.txt"),))
-    assert (candidates, codes(problems)) == ((), ["mention_unreadable"])
+    assert codes(problems) == ["mention_unreadable"]
+    assert refusals(candidates) == {"a.txt": Reason.UNREADABLE}
     assert "too-large" in problems[0].message

@@ -22,6 +22,7 @@ from haversack.types import (
     HaversackError,
     InvalidRequest,
     Kind,
+    Mention,
     Message,
     Outcome,
     OverBudget,
@@ -59,6 +60,23 @@ def test_a_question_about_code_gets_the_code(world: World) -> None:
     assert bundle.status == "completed"
     assert bundle.manifest.classification["codebase"] is True
     assert [row for row in bundle.manifest.items if row.path == "src/budget.py" and row.outcome is Outcome.INCLUDED]
+
+
+def test_a_mention_that_cannot_be_served_has_a_row(world: World) -> None:
+    """Outside, secret or unknown: the reply goes on, and the manifest says what became of each name."""
+    world.write("demo", ".env", "KEY=hunter2\n")
+    mentions = tuple(Mention(value) for value in ("../../etc/passwd", ".env", "nosuch.py"))
+    bundle = ask(world, Request("how does split_budget work?", model=MODEL, mentions=mentions))
+    rows = {row.title: row for row in bundle.manifest.items if row.source is Source.MENTIONS}
+    assert {title: row.reasons for title, row in rows.items()} == {
+        "../../etc/passwd": ("outside the workspace",),
+        ".env": ("could not be read",),
+        "nosuch.py": ("could not be read",),
+    }
+    assert all((row.outcome, row.tokens_before, row.tokens_after) == (Outcome.EXCLUDED, 0, 0) for row in rows.values())
+    assert (rows[".env"].folder, rows[".env"].path) == ("demo", ".env")
+    assert "secret-name" in rows[".env"].why
+    assert not any("hunter2" in message.content for message in bundle.prompt.messages)
 
 
 def test_small_talk_skips_gathering(world: World) -> None:

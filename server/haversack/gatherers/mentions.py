@@ -1,21 +1,20 @@
-"""What the user points at: files, folders, symbols and line ranges by name, the selection, and the active document."""
+"""What the user points at: files, folders, symbols and line ranges by name, and the document in front of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-from haversack import uris
+from haversack.gatherers.active import active_place, point_at_active
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import definition_forms, merged, outline, shrinking, speaking_spans
+from haversack.gatherers.outline import definition_forms, outline
+from haversack.gatherers.pointed import Pointed, file_forms, lines_candidate, refusal, unreadable
 from haversack.mention_syntax import without_lines
 from haversack.places import Place
 from haversack.types import (
-    ActiveDocument,
     Candidate,
     Detail,
-    FileText,
     Form,
     HaversackError,
     Kind,
@@ -23,55 +22,30 @@ from haversack.types import (
     MentionKind,
     Plan,
     Problem,
+    Reason,
     Source,
 )
 from haversack.workspace import Workspace
 from haversack_index.lexical import words
-from haversack_index.types import SkipReason
 
-# Two screens of signatures: what is left of a file when nothing else of it fits.
-OUTLINE_SYMBOLS = 60
 # A folder is answered by its best files; more would push out everything else.
 FOLDER_FILES = 20
 FOLDER_FILE_SYMBOLS = 12
 # Definitions of one mentioned name: beyond a handful the name says nothing.
 SYMBOL_PLACES = 5
-# The user is looking at it, but did not name it.
-ACTIVE_RELEVANCE = 0.9
-# What a person may name although the walk leaves it out: naming it is the permission. Ignored files, secrets,
-# dependency folders and what is not text stay out.
-_NAMED_ANYWAY = frozenset(
-    {SkipReason.HIDDEN, SkipReason.GENERATED, SkipReason.MINIFIED, SkipReason.LOCK_FILE, SkipReason.GONE}
-)
-# Documents a person edits; output panels, diffs and chat blocks are shown in editors too.
-_EDITED_SCHEMES = frozenset({"file", "untitled", "vscode-notebook-cell"})
-
-
-@dataclass(slots=True)
-class _Found:
-    candidates: dict[str, Candidate] = field(default_factory=dict[str, Candidate])
-    problems: list[Problem] = field(default_factory=list[Problem])
-    whole_files: set[str] = field(default_factory=set[str])
-
-    def add(self, *candidates: Candidate) -> None:
-        for candidate in candidates:
-            self.candidates.setdefault(candidate.id, candidate)
-
-    def problem(self, code: str, message: str, remedy: str = "") -> None:
-        self.problems.append(Problem(Source.MENTIONS.value, code, message, remedy))
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
-    found = _Found()
+    found = Pointed()
     for mention in plan.mentions:
         if mention.kind not in (MentionKind.DIFF, MentionKind.PROBLEMS):
             await workspace.run(_mention, mention, plan, workspace, found)
     if plan.request.active is not None:
-        await workspace.run(_active, plan.request.active, plan, workspace, found)
+        await workspace.run(point_at_active, plan.request.active, plan, workspace, found)
     return tuple(found.candidates.values()), tuple(found.problems)
 
 
-def _mention(mention: Mention, plan: Plan, workspace: Workspace, found: _Found) -> None:
+def _mention(mention: Mention, plan: Plan, workspace: Workspace, found: Pointed) -> None:
     prefer = _active_folder(plan, workspace)
     try:
         for each in _readings(mention):
@@ -79,12 +53,14 @@ def _mention(mention: Mention, plan: Plan, workspace: Workspace, found: _Found) 
                 return
     except HaversackError as error:
         found.problem(error.code, error.message, error.remedy)
+        found.refuse(mention.value, Reason.OUTSIDE, "you named it")
         return
     if mention.from_text:
         found.problem("mention_ignored", f"@{mention.value} names no file, folder or symbol here; read as plain text.")
     else:
         remedy = _nearest(mention.value, plan, workspace)
         found.problem("mention_not_found", f"{mention.value!r} names no file, folder or symbol here.", remedy)
+        found.refuse(mention.value, Reason.UNREADABLE, "you named it, and nothing here is called so")
 
 
 def _readings(mention: Mention) -> Iterator[Mention]:
@@ -102,7 +78,7 @@ def _readings(mention: Mention) -> Iterator[Mention]:
         yield replace(mention, value=mention.value[:-2])
 
 
-def _as_place(mention: Mention, prefer: str, plan: Plan, workspace: Workspace, found: _Found) -> bool:
+def _as_place(mention: Mention, prefer: str, plan: Plan, workspace: Workspace, found: Pointed) -> bool:
     if mention.kind is MentionKind.SYMBOL:
         return False
     places = workspace.resolve(mention.value, prefer)
@@ -118,7 +94,9 @@ def _as_place(mention: Mention, prefer: str, plan: Plan, workspace: Workspace, f
             "mention_ambiguous", f"{mention.value!r} names several files: {names}.", "Name one of them whole."
         )
     for place in places:
-        if place.is_folder:
+        if place.is_folder and place.path and (refused := refusal(place, workspace)):
+            _refuse(place, mention, refused, found)
+        elif place.is_folder:
             found.add(*_folder(place, plan, workspace, found))
         else:
             _file(place, mention, plan, workspace, found)
@@ -142,35 +120,17 @@ def _by_suffix(value: str, prefer: str, plan: Plan, workspace: Workspace) -> tup
     return tuple((preferred or places)[:SYMBOL_PLACES])
 
 
-def _file(place: Place, mention: Mention, plan: Plan, workspace: Workspace, found: _Found) -> None:
-    refusal = _refusal(place, workspace)
-    file = workspace.read(place.folder, place.path) if not refusal else None
+def _file(place: Place, mention: Mention, plan: Plan, workspace: Workspace, found: Pointed) -> None:
+    refused = refusal(place, workspace)
+    file = workspace.read(place.folder, place.path) if not refused else None
     if file is None:
-        reason = refusal or f"it is {workspace.why_not(place.folder, place.path)}"
-        remedy = "Change the ignore rule or the setting that leaves it out, or paste the part you need."
-        found.problem("mention_unreadable", f"{mention.value!r} was not read: {reason}.", remedy)
+        _refuse(place, mention, refused or unreadable(place, workspace), found)
         return
     lines = mention.lines
     if lines is not None and lines[0] < len(file.lines):
         start, end = lines[0], min(lines[1], len(file.lines))
-        found.add(
-            Candidate(
-                id=lines_id("mention", file, start, end),
-                source=Source.MENTIONS,
-                kind=Kind.FILE,
-                title=title(file, workspace),
-                relevance=1.0,
-                parts=(("mention", 1.0),),
-                why=f"you named lines {start + 1}-{end} of it",
-                required=True,
-                file=file,
-                forms=(Form(Detail.FULL, ((start, end),)),),
-                origins=(origin(file),),
-                file_rank=0,
-                focus=start,
-                flags=file_flags(file),
-            )
-        )
+        why = f"you named lines {start + 1}-{end} of it"
+        found.add(lines_candidate("mention", Kind.FILE, file, (start, end), why=why, workspace=workspace))
         return
     if lines is not None:
         message = f"{mention.value!r} has {len(file.lines)} lines; line {lines[0] + 1} is past its end."
@@ -187,7 +147,7 @@ def _file(place: Place, mention: Mention, plan: Plan, workspace: Workspace, foun
             why="you named it",
             required=True,
             file=file,
-            forms=_file_forms(file, plan, workspace, None),
+            forms=file_forms(file, plan, workspace, None),
             origins=(origin(file),),
             file_rank=0,
             flags=file_flags(file),
@@ -195,21 +155,13 @@ def _file(place: Place, mention: Mention, plan: Plan, workspace: Workspace, foun
     )
 
 
-def _file_forms(file: FileText, plan: Plan, workspace: Workspace, at: int | None) -> tuple[Form, ...]:
-    """The file whole; what of it speaks of the question with an outline of the rest; the outline alone."""
-    asked_words = question_words(plan)
-    parsed = workspace.parsed(file.folder, file.path)
-    n_lines = len(file.lines)
-    around = ((at, at + 1),) if at is not None else ()
-    lines = outline(parsed.symbols, n_lines, asked_words, OUTLINE_SYMBOLS, around)
-    spans = speaking_spans(parsed.chunks, asked_words, at) or outline((), n_lines, asked_words, 0)
-    forms = shrinking(
-        Form(Detail.FULL, ((0, n_lines),)), Form(Detail.SPANS, merged((*spans, *lines))), Form(Detail.OUTLINE, lines)
-    )
-    return forms or (Form(Detail.FULL, ((0, n_lines),)),)
+def _refuse(place: Place, mention: Mention, reason: str, found: Pointed) -> None:
+    remedy = "Change the rule or the setting that leaves it out, or paste the part you need."
+    found.problem("mention_unreadable", f"{mention.value!r} was not read: {reason}.", remedy)
+    found.refuse(mention.value, Reason.UNREADABLE, f"you named it, but {reason}", place)
 
 
-def _folder(place: Place, plan: Plan, workspace: Workspace, found: _Found) -> Iterator[Candidate]:
+def _folder(place: Place, plan: Plan, workspace: Workspace, found: Pointed) -> Iterator[Candidate]:
     prefix = f"{place.path}/" if place.path else ""
     index = workspace.indexes.get(place.folder)
     paths = [record.path for record in index.files() if record.path.startswith(prefix)] if index else []
@@ -245,7 +197,7 @@ def _folder(place: Place, plan: Plan, workspace: Workspace, found: _Found) -> It
         )
 
 
-def _as_symbol(mention: Mention, plan: Plan, workspace: Workspace, found: _Found) -> bool:
+def _as_symbol(mention: Mention, plan: Plan, workspace: Workspace, found: Pointed) -> bool:
     if mention.kind not in (None, MentionKind.SYMBOL) or "/" in mention.value:
         return False
     *containers, name = mention.value.removesuffix("()").replace("::", ".").replace("#", ".").split(".")
@@ -287,92 +239,11 @@ def _as_symbol(mention: Mention, plan: Plan, workspace: Workspace, found: _Found
     return bool(places)
 
 
-def _active(active: ActiveDocument, plan: Plan, workspace: Workspace, found: _Found) -> None:
-    place = _active_place(active, workspace)
-    if place is None or _refusal(place, workspace):
-        return
-    file = workspace.read(place.folder, place.path)
-    if file is None or not file.lines:
-        return
-    last = len(file.lines)
-    focus = min(active.position.line, last - 1) if active.position is not None else None
-    selection = active.selection
-    if selection is not None and selection.start != selection.end:
-        # A selection that ends before the first character of a line does not reach into that line.
-        reaches = selection.end.character > 0 or selection.end.line == selection.start.line
-        end = selection.end.line + reaches
-        start, end = min(selection.start.line, last - 1), min(max(end, selection.start.line + 1), last)
-        focus = start
-        found.add(
-            Candidate(
-                id=lines_id("selection", file, start, end),
-                source=Source.MENTIONS,
-                kind=Kind.SELECTION,
-                title=title(file, workspace),
-                relevance=1.0,
-                parts=(("selection", 1.0),),
-                why="you selected it",
-                required=True,
-                file=file,
-                forms=(Form(Detail.FULL, ((start, end),)),),
-                origins=(origin(file),),
-                file_rank=0,
-                focus=start,
-                flags=file_flags(file),
-            )
-        )
-    if origin(file) in found.whole_files:
-        return
-    found.add(
-        Candidate(
-            id=f"active:{origin(file)}",
-            source=Source.MENTIONS,
-            kind=Kind.FILE,
-            title=title(file, workspace),
-            relevance=ACTIVE_RELEVANCE,
-            parts=(("active document", ACTIVE_RELEVANCE),),
-            why="open in front of you",
-            file=file,
-            forms=_file_forms(file, plan, workspace, focus),
-            origins=(origin(file),),
-            file_rank=0,
-            focus=focus,
-            flags=file_flags(file),
-        )
-    )
-
-
-def _active_place(active: ActiveDocument, workspace: Workspace) -> Place | None:
-    scheme = uris.scheme_of(active.uri)
-    if scheme not in _EDITED_SCHEMES:
-        return None
-    document = workspace.document(active.uri)
-    if document is not None:
-        if document.folder is not None and document.path is not None:
-            return Place(document.folder, document.path)
-        return Place("", document.uri)
-    try:
-        return next((place for place in workspace.resolve(active.uri) if not place.is_folder), None)
-    except HaversackError:
-        return None
-
-
 def _active_folder(plan: Plan, workspace: Workspace) -> str:
     if plan.request.active is None:
         return plan.request.folder
-    place = _active_place(plan.request.active, workspace)
+    place = active_place(plan.request.active, workspace)
     return place.folder if place is not None and place.folder else plan.request.folder
-
-
-def _refusal(place: Place, workspace: Workspace) -> str:
-    """Why a file may not be read although it was named or is open; "" when it may."""
-    if not place.folder:
-        return ""
-    skipped = workspace.verdict(place.folder, place.path)
-    if skipped is None or skipped.reason in _NAMED_ANYWAY:
-        return ""
-    rule = f" by the rule {skipped.rule!r}" if skipped.rule else ""
-    return f"it is {skipped.reason.value}{rule}"
 
 
 def _nearest(value: str, plan: Plan, workspace: Workspace) -> str:
