@@ -18,16 +18,15 @@ Lines = tuple[int, int]
 """From 0, end exclusive."""
 
 # What counts as source: languages in which people fix things, no markup, styles or data.
-SOURCE = frozenset(
-    (".py", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".go", ".rs", ".java", ".kt", ".scala", ".c", ".cc")
-    + (".cpp", ".h", ".hh", ".hpp", ".rb", ".php", ".cs", ".swift", ".lua")
+_SOURCE_TEXT = (
+    ".py .js .jsx .mjs .cjs .ts .tsx .mts .go .rs .java .kt .scala .c .cc .cpp .h .hh .hpp .rb .php .cs .swift .lua"
 )
+SOURCE = frozenset(_SOURCE_TEXT.split())
 # Words in a path that mean the file serves tests, examples or documents.
-SUPPORT = frozenset(
-    ("test", "tests", "testing", "testdata", "spec", "specs", "e2e", "fixture", "fixtures", "mock", "mocks", "example")
-    + ("examples", "demo", "demos", "doc", "docs", "bench", "benches", "benchmark", "benchmarks", "playground")
-    + ("vendor", "third_party", "dist")
-)
+_SUPPORT_TEXT = """
+    test tests testing testdata spec specs e2e fixture fixtures mock mocks example examples demo demos doc docs bench
+    benches benchmark benchmarks playground vendor third_party dist"""
+SUPPORT = frozenset(_SUPPORT_TEXT.split())
 # A change over more files is a sweep: no question would ask for all of them.
 MAX_FILES = 6
 # Shorter messages ("fix typo") name nothing that could be found.
