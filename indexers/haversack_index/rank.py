@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from haversack_index.types import ChunkKind, FileHit, Hit, Parts, Query, Span
 
 # Share of the vectors against the words when neither the query nor the embedder names one.
-DEFAULT_VECTOR_WEIGHT = 0.3
+DEFAULT_VECTOR_WEIGHT = 0.6
 # A chunk whose defined names are all in the question gains about half of what perfect words would give it.
 CHUNK_NAMES = 0.45
 # The best chunk counts for a file about as much as its words taken together: both ways of being relevant are common.
 BEST_CHUNK = 1.1
 # Each further chunk of a file counts this much less than the one before; three of them part close files.
-FURTHER_DECAY = 0.25
+FURTHER_DECAY = 0.3
 FURTHER_CHUNKS = 3
 # Words of the question in the path, and how much of the file's own name they cover.
 PATH_WORDS = 0.45

@@ -189,7 +189,7 @@ SETTINGS: tuple[Setting, ...] = (
         "hybridSearch.vectorWeight",
         "vector_weight",
         _share,
-        "the embedder's own (0.7 for the built-in table)",
+        "the embedder's own (0.6 for the built-in table)",
         "0 to 1",
         ANYWHERE,
         "How much meaning counts in the search score. When only one of the two weights is set, the other is what is "
@@ -200,7 +200,7 @@ SETTINGS: tuple[Setting, ...] = (
         "hybridSearch.textWeight",
         "text_weight",
         _share,
-        "the embedder's own (0.3 for the built-in table)",
+        "the embedder's own (0.4 for the built-in table)",
         "0 to 1",
         ANYWHERE,
         "How much matching words count in the search score.",
@@ -342,7 +342,8 @@ SETTINGS: tuple[Setting, ...] = (
         "a list of patterns as in `.gitignore`, relative to a workspace folder",
         ANYWHERE,
         "Files whose text must not go to a remote model. Layers add up: a workspace can add paths, never remove any.",
-        "`mark`: items with text of such files are left out of prompts for remote models",
+        "`mark`: items with text of such files are left out of prompts for remote models; `embed`: they are not sent "
+        "to an embedding service on another machine",
     ),
     Setting(
         "privacy.remote.blockedPaths",
