@@ -6,9 +6,11 @@ Kinds: "static" (shipped, the default), "minilm" (optional extra), "model2vec" (
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from haversack_index.embed_errors import EmbeddingError
 from haversack_index.model_embed import MiniLmEmbedder, Model2VecEmbedder
-from haversack_index.remote_embed import HttpEmbedder, Post
+from haversack_index.remote_embed import HttpEmbedder, Post, is_withheld
 from haversack_index.static_table import StaticEmbedder
 from haversack_index.types import Embedder
 
@@ -20,17 +22,26 @@ __all__ = [
     "Model2VecEmbedder",
     "StaticEmbedder",
     "document_text",
+    "is_withheld",
     "load_embedder",
 ]
 
 KINDS = ("static", "minilm", "model2vec", "ollama", "openai")
 
 
-def load_embedder(kind: str, *, endpoint: str = "", model: str = "", post: Post | None = None) -> Embedder:
+def load_embedder(
+    kind: str,
+    *,
+    endpoint: str = "",
+    model: str = "",
+    post: Post | None = None,
+    withholds: Callable[[str], bool] | None = None,
+) -> Embedder:
     """The embedder of a kind. `endpoint`: base address of a service, or the directory of a model2vec model.
 
     Raises ValueError for an unknown kind or a missing argument, EmbeddingError when the embedder can't work here.
     A service is asked once for its vector size, so a wrong model name fails here and not in the middle of a pass.
+    `withholds(path)` names files whose text a service must not see.
     """
     match kind:
         case "static":
@@ -44,7 +55,7 @@ def load_embedder(kind: str, *, endpoint: str = "", model: str = "", post: Post 
         case "ollama" | "openai":
             if post is None or not endpoint or not model:
                 raise ValueError(f"embedder kind {kind!r} needs an endpoint, a model and a way to post")
-            return HttpEmbedder(kind, endpoint, model, post)
+            return HttpEmbedder(kind, endpoint, model, post, withholds=withholds)
         case _:
             raise ValueError(f"unknown embedder kind {kind!r}; known kinds: {', '.join(KINDS)}")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from haversack_index.chunk import parse_file
 from haversack_index.database import SEPARATOR
-from haversack_index.embed import document_text
+from haversack_index.embed import document_text, is_withheld
 from haversack_index.embed_errors import InputTooLongError, ServiceUnavailableError
 from haversack_index.languages import language_of
 from haversack_index.lexical import counted, name_words, pack_terms, path_words
@@ -168,10 +168,11 @@ def embed_texts(
     """Vectors by key for `texts` (key to path and text), problems by path, and the failure that stopped it, if any.
 
     A text the embedder refuses for its length gets a vector of zeros and a problem naming its file; the others go on.
+    Text of files that are withheld from the embedder gets no vector.
     """
     made: dict[bytes, bytes] = {}
     problems: dict[str, str] = {}
-    waiting = list(texts.items())
+    waiting = [item for item in texts.items() if not is_withheld(embedder, item[1][0])]
     while waiting:
         batch, size = [waiting[0]], len(waiting[0][1][1])
         for item in waiting[1:]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ from haversack_index.embed_errors import (
     RejectedError,
     ServiceUnavailableError,
 )
-from haversack_index.types import Array
+from haversack_index.types import Array, Embedder
 
 # Texts and estimated tokens per request: services cut off at 2,048 inputs or some 300,000 tokens, local ones hold all
 # of a batch in memory, and a failed request should not lose much work.
@@ -53,13 +53,32 @@ class Post(Protocol):
     def __call__(self, url: str, json: Any, headers: Mapping[str, str], timeout: float) -> Any: ...
 
 
+def is_withheld(embedder: Embedder, path: str) -> bool:
+    """Whether text of the file at `path` must not be given to this embedder, because its service runs elsewhere."""
+    withholds = embedder.withholds if isinstance(embedder, HttpEmbedder) else None
+    return withholds is not None and withholds(path)
+
+
 class HttpEmbedder:
-    """Embedder over a service. Raises the exceptions of embed_errors; no retries, the caller owns the back-off."""
+    """Embedder over a service. Raises the exceptions of embed_errors; no retries, the caller owns the back-off.
+
+    `withholds(path)` names files whose text the caller must not pass in; `is_withheld` asks it.
+    """
 
     # Services serve transformer models; with all-MiniLM-L6-v2, the weakest of those in use, 0.7 was the best share.
     vector_weight = 0.7
 
-    def __init__(self, kind: str, endpoint: str, model: str, post: Post, *, key: str = "", dim: int = 0) -> None:
+    def __init__(
+        self,
+        kind: str,
+        endpoint: str,
+        model: str,
+        post: Post,
+        *,
+        key: str = "",
+        dim: int = 0,
+        withholds: Callable[[str], bool] | None = None,
+    ) -> None:
         if kind not in ("ollama", "openai"):
             raise ValueError(f"unknown service kind {kind!r}; known kinds: ollama, openai")
         base = endpoint.rstrip("/")
@@ -70,6 +89,7 @@ class HttpEmbedder:
         self._model = model
         self._post = post
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self.withholds = withholds
         self.dim = dim or self._probe()
         # The address counts: two services may serve different weights under one name.
         place = hashlib.blake2b(self._url.encode(), digest_size=4).hexdigest()

@@ -16,7 +16,7 @@ import apsw
 
 from haversack_index import lexical, overlay, vectors
 from haversack_index.database import SEPARATOR, Cursor, cursor_of, get_meta, storable
-from haversack_index.embed import document_text
+from haversack_index.embed import document_text, is_withheld
 from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, Statistics, rank
 from haversack_index.types import Array, Chunk, ChunkKind, Embedder, Query, SearchResult, Span, Tier
 
@@ -261,7 +261,8 @@ def _overlay_cosines(
 ) -> dict[int, float]:
     if embedder is None or vector is None or not unsaved:
         return {}
-    chosen = sorted(range(len(unsaved)), key=lambda index: (-float(keywords[index]), index))[:MAX_OVERLAY_VECTORS]
+    allowed = [index for index, item in enumerate(unsaved) if not is_withheld(embedder, item.chunk.span.path)]
+    chosen = sorted(allowed, key=lambda index: (-float(keywords[index]), index))[:MAX_OVERLAY_VECTORS]
     keys = {index: (embedder.id, _embedded(unsaved[index].chunk)) for index in chosen}
     fresh = list(dict.fromkeys(key for key in keys.values() if key not in shared.overlay_vectors))
     try:

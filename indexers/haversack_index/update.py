@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from haversack_index.database import RECOVERED, SEPARATOR, database_path, set_aside, storable
-from haversack_index.embed import document_text
+from haversack_index.embed import document_text, is_withheld
 from haversack_index.prepare import (
     EmbedFailure,
     Prepared,
@@ -213,8 +213,6 @@ class Update:
         if one.rows is not None:
             batch.rows.append(one.rows)
             result.n_written += 1
-            if one.rows.note:
-                scan.notes.append(f"{one.path}: {one.rows.note}")
         elif one.unchanged is not None:
             batch.touch.append((one.path, one.unchanged))
         elif one.skip is not None:
@@ -282,7 +280,10 @@ def embed_missing(
         lines: dict[str, list[str] | None] = {}
         for item in missing:
             if item.path not in lines:
-                lines[item.path] = _lines_as_indexed(folder, item.path, item.content_hash, rules)
+                is_kept_back = is_withheld(embedder, item.path)
+                lines[item.path] = (
+                    None if is_kept_back else _lines_as_indexed(folder, item.path, item.content_hash, rules)
+                )
             file_lines = lines[item.path]
             heading = tuple(item.heading.split(SEPARATOR)) if item.heading else ()
             text = "" if file_lines is None else "".join(file_lines[item.start : item.end])
@@ -307,7 +308,6 @@ class _Scan:
     tasks: list[Task] = field(default_factory=list[Task])
     delete: list[str] = field(default_factory=list[str])
     skipped: dict[str, SkippedRow] = field(default_factory=dict[str, SkippedRow])
-    notes: list[str] = field(default_factory=list[str])
 
     def skip(self, item: Skipped) -> None:
         self.skipped[item.path] = SkippedRow(item.path, item.reason.value, item.rule)

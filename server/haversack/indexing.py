@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from haversack.outbound import is_on_this_machine
+from haversack.policy.catalogue import is_forwarded
 from haversack.types import Folder, Settings
 from haversack.workspace import Index
 from haversack_index.client import WorkerEvent
@@ -19,6 +21,8 @@ from haversack_index.types import IndexState, IndexStatus
 
 log = logging.getLogger("haversack.indexing")
 
+# Embedders that send text to an address.
+SERVICES = ("ollama", "openai")
 # Seconds of quiet after a change before the worker hears of it: a save-all or a branch switch comes as one batch, and
 # a single save is still in the index before its author has typed a question.
 DEBOUNCE = 0.2
@@ -285,7 +289,16 @@ def _index_settings(settings: Settings) -> tuple[object, ...]:
         settings.embedder,
         settings.embedder_endpoint,
         settings.embedder_model,
+        withheld_patterns(settings),
     )
+
+
+def withheld_patterns(settings: Settings) -> list[str]:
+    """Privacy patterns of files whose text an embedding service must not see: none for one that runs right here."""
+    is_elsewhere = not is_on_this_machine(settings.embedder_endpoint) or is_forwarded(settings.embedder_model)
+    if settings.embedder not in SERVICES or not is_elsewhere:
+        return []
+    return [*settings.restricted_paths, *settings.remote_blocked_paths]
 
 
 def _words(what: str, error: Exception) -> str:

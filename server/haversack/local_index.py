@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from haversack.indexing import OnChange, OnProblem
+from haversack.indexing import SERVICES, OnChange, OnProblem, withheld_patterns
 from haversack.outbound import transport
+from haversack.policy.privacy import Privacy
 from haversack.types import Folder, Settings
 from haversack_index.client import WorkerClient, WorkerEvent
 from haversack_index.embed import load_embedder
@@ -27,7 +28,7 @@ class LocalIndexing:
 
     def __init__(self, cache_dir: Path) -> None:
         self._cache_dir = cache_dir
-        self._embedders: dict[tuple[str, str, str], Embedder] = {}
+        self._embedders: dict[tuple[str, ...], Embedder] = {}
 
     def open_reader(self, folder: Folder, settings: Settings) -> IndexReader:
         """Blocks while an embedder is loaded. Without one, words are searched and the worker tells why."""
@@ -42,7 +43,8 @@ class LocalIndexing:
         await watch(Path(folder.root), walk_rules(settings), on_change, asyncio.Event(), on_problem)
 
     def _embedder(self, settings: Settings) -> Embedder | None:
-        key = (settings.embedder, settings.embedder_endpoint, settings.embedder_model)
+        names = (settings.embedder, settings.embedder_endpoint, settings.embedder_model)
+        key = (*names, *withheld_patterns(settings))
         if key not in self._embedders:
             try:
                 self._embedders[key] = embedder_spec(settings).load()
@@ -86,12 +88,18 @@ def embedder_spec(settings: Settings) -> EmbedderSpec:
         arguments["endpoint"] = settings.embedder_endpoint
     if settings.embedder_model:
         arguments["model"] = settings.embedder_model
-    if settings.embedder in ("ollama", "openai"):
+    if settings.embedder in SERVICES:
+        arguments["withheld"] = withheld_patterns(settings)
         return EmbedderSpec(f"{__name__}:load_service_embedder", arguments)
     return EmbedderSpec(arguments=arguments)
 
 
-def load_service_embedder(kind: str, endpoint: str = "", model: str = "") -> Embedder:
-    """An embedder behind an address: the only one it may reach. Raises like `haversack_index.embed.load_embedder`."""
+def load_service_embedder(kind: str, endpoint: str = "", model: str = "", withheld: Sequence[str] = ()) -> Embedder:
+    """An embedder behind an address: the only one it may reach. Raises like `haversack_index.embed.load_embedder`.
+
+    It gets no text of files that the privacy patterns `withheld` match; such files are found by their words.
+    """
     post = transport(Settings(embedder_endpoint=endpoint))
-    return load_embedder(kind, endpoint=endpoint, model=model, post=post)
+    privacy = Privacy.compile(Settings(restricted_paths=tuple(withheld)))
+    withholds = privacy.restricts if privacy.active else None
+    return load_embedder(kind, endpoint=endpoint, model=model, post=post, withholds=withholds)

@@ -6,6 +6,7 @@ and credentials of the environment are not used.
 
 from __future__ import annotations
 
+import ipaddress
 import json as json_text
 import ssl
 from collections.abc import Callable, Mapping, Sequence
@@ -89,6 +90,21 @@ def post_json(
         return json_text.loads(answer)
     except (ValueError, RecursionError) as error:
         raise BadAnswerError("the endpoint's answer is not JSON") from error
+
+
+def is_on_this_machine(endpoint: str) -> bool:
+    """Whether an address is one of this machine's own, so that what is sent there does not leave it."""
+    try:
+        return is_loopback(urlsplit(endpoint).hostname or "")
+    except ValueError:
+        return False
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 _JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 from indexing import HashEmbedder, dump, index, module, write_tree
 
 from haversack_index import prepare, update
+from haversack_index.chunk import parse_file
 from haversack_index.database import database_path
+from haversack_index.embed import HttpEmbedder
 from haversack_index.prepare import Prepared
 from haversack_index.reader import IndexReader
 from haversack_index.store import Store
@@ -313,6 +317,34 @@ def test_vectors_come_later_when_the_service_was_down(folder: Path, cache: Path)
     assert reader.status().n_vectors == status.n_chunks
     assert dump(folder, cache) == fresh(folder, cache, embedder=embedder)
     reader.close()
+
+
+def test_withheld_files_are_never_sent_to_an_embedding_service(tmp_path: Path, cache: Path) -> None:
+    """Restricted text is found by its words; not indexing, nor late vectors, nor an unsaved buffer sends it."""
+    files = {"data/keys.py": module("canary"), "src/a.py": module("heron")}
+    folder = write_tree(tmp_path / "w", files)
+    sent: list[str] = []
+
+    def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> object:
+        del url, headers, timeout
+        sent.extend(json["input"])
+        return {"embeddings": [[1.0, float(len(text))] for text in json["input"]]}
+
+    embedder = HttpEmbedder("ollama", "https://far.example", "m", post, withholds=lambda path: path.startswith("data/"))
+    assert index(folder, cache, embedder=embedder).failure is None
+    store = Store(database_path(folder, cache))
+    assert embed_missing(store, folder, WalkRules(), embedder) is None
+    store.close()
+    reader = IndexReader(folder, cache, embedder)
+    unsaved = (parse_file("data/keys.py", module("canary", 3)), parse_file("src/b.py", module("walrus")))
+    found = reader.search(Query("where is the secret bird", ("canary",), overlay=unsaved))
+    assert "data/keys.py" in [file.path for file in found.files]
+    assert not found.problems
+    assert 0 < reader.status().n_vectors < reader.status().n_chunks
+    reader.close()
+    assert any("heron" in text for text in sent)
+    assert any("walrus" in text for text in sent)
+    assert not [text for text in sent if "canary" in text]
 
 
 def test_late_vectors_pass_over_files_that_changed(folder: Path, cache: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import sys
@@ -20,6 +19,7 @@ from haversack.lsp.dispatch import Dispatcher
 from haversack.lsp.handlers import Handlers
 from haversack.lsp.processes import is_alive
 from haversack.lsp.transport import READ_SIZE, FrameParser, Inbox, StdioReader, StdioWriter, take_stdio
+from haversack.outbound import is_loopback
 from haversack.session import Session, open_session
 from haversack.types import HaversackError
 
@@ -61,7 +61,7 @@ def serve_stdio(make_session: MakeSession | None = None) -> NoReturn:
 
 def serve_tcp(host: str, port: int, *, allow_remote: bool = False, make_session: MakeSession | None = None) -> NoReturn:
     """Serve the first client that connects; port 0 takes a free one. Raises for an address that is not loopback."""
-    if not allow_remote and not _is_loopback(host):
+    if not allow_remote and not is_loopback(host):
         raise HaversackError(
             "remote_refused", f"{host} can be reached from other machines.", "Use 127.0.0.1, or add --allow-remote."
         )
@@ -170,9 +170,3 @@ class _Discreet(logging.Formatter):
     def formatException(self, ei: Any) -> str:
         kind, _, trace = ei
         return "".join(traceback.format_tb(trace)) + (kind.__name__ if kind else "")
-
-
-def _is_loopback(host: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"

@@ -125,8 +125,12 @@ def _ends_part(pattern: str, following: str) -> bool:
 
 
 def _is_local(provider: str, bare: str, catalogue: Catalogue) -> bool:
-    # Ollama forwards models whose tag says `cloud` to its own hosts.
-    return provider in catalogue.local_providers and not re.search(r"[:-]cloud$", bare.lower())
+    return provider in catalogue.local_providers and not is_forwarded(bare)
+
+
+def is_forwarded(name: str) -> bool:
+    """Whether a service on this machine hands this model's requests on: Ollama does so for tags that say `cloud`."""
+    return re.search(r"[:-]cloud$", name.strip().lower()) is not None
 
 
 def _declared_window(name: str, bare: str, settings: Settings) -> int | None:

@@ -1,0 +1,60 @@
+"""How settings become an index: which embedder, and what it may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from haversack import local_index
+from haversack.indexing import withheld_patterns
+from haversack.local_index import embedder_spec
+from haversack.types import Settings
+
+FAR = "https://api.example.com/v1"
+NEAR = "http://127.0.0.1:11434"
+
+
+@pytest.mark.parametrize(
+    ("provider", "endpoint", "model", "is_withheld"),
+    [
+        ("openai", FAR, "embed-large", True),
+        ("ollama", NEAR, "nomic", False),
+        ("ollama", "http://localhost:11434", "nomic", False),
+        ("ollama", "http://[::1]:11434", "nomic", False),
+        ("ollama", NEAR, "qwen:cloud", True),
+        ("ollama", "http://192.168.1.7:11434", "nomic", True),
+        ("ollama", "http://localhost.evil.example", "nomic", True),
+        ("model2vec", "/models/small", "", False),
+        ("static", "", "", False),
+    ],
+)
+def test_patterns_are_kept_from_services_elsewhere(provider: str, endpoint: str, model: str, is_withheld: bool) -> None:
+    """Both lists count for a service that runs, or hands on, beyond this machine; all files are free here."""
+    settings = Settings(
+        embedder=provider,
+        embedder_endpoint=endpoint,
+        embedder_model=model,
+        restricted_paths=("data/",),
+        remote_blocked_paths=("*.key",),
+    )
+    assert withheld_patterns(settings) == (["data/", "*.key"] if is_withheld else [])
+    assert embedder_spec(settings).arguments.get("withheld", []) == withheld_patterns(settings)
+
+
+def test_the_embedder_of_a_process_knows_what_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The patterns travel as plain values to the process that embeds, and mean there what they mean here."""
+
+    def transport(settings: Settings) -> object:
+        def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> object:
+            del url, headers, timeout
+            return {"data": [{"index": at, "embedding": [1.0, 0.0]} for at, _ in enumerate(json["input"])]}
+
+        return post
+
+    monkeypatch.setattr(local_index, "transport", transport)
+    settings = Settings(embedder="openai", embedder_endpoint=FAR, embedder_model="m", restricted_paths=("data/",))
+    embedder: Any = embedder_spec(settings).load()
+    assert embedder.withholds("data/deep/a.py")
+    assert not embedder.withholds("src/data.py")
