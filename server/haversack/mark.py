@@ -6,13 +6,16 @@ The only maker of `Marked`, and only `Marked` goes further down the line.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from haversack import bugs
 from haversack.policy.privacy import Privacy
-from haversack.types import Candidate, Kind, Marked, Plan, Source
+from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Source
 
 # What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
 _GUESSES = frozenset({Source.HYBRID, Source.KNOWLEDGE, Source.EDITS})
+# What stands for a message that a remote model may not read; calls keep their ids, so that results still pair up.
+WITHHELD = "[left out: it quotes files that no remote model may read]"
 # Kinds that are no text of one file; all the others quote files and must say which.
 _ORIGINLESS = frozenset({Kind.ARCHITECTURE, Kind.MEMORY, Kind.TEAM, Kind.SUPPLIED})
 
@@ -24,6 +27,27 @@ def mark(candidates: Sequence[Candidate], plan: Plan, privacy: Privacy) -> tuple
         Marked(candidate, _is_required(candidate, supplied), _is_restricted(candidate, privacy), candidate.refused)
         for candidate in candidates
     )
+
+
+def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
+    """The conversation as a remote model may read it: messages that quote a restricted file lose their text. Pure."""
+    held = [any(privacy.restricts_origin(origin) for origin in message.origins) for message in messages]
+    if not any(held):
+        return tuple(messages), ()
+    problem = Problem(
+        "mark",
+        "history_restricted",
+        f"{sum(held)} earlier messages quote restricted files and were left out of the prompt for a remote model.",
+        "Choose a local model to have them in.",
+    )
+    return tuple(_withheld(message) if is_held else message for message, is_held in zip(messages, held, strict=True)), (
+        problem,
+    )
+
+
+def _withheld(message: Message) -> Message:
+    calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
+    return replace(message, content=WITHHELD, tool_calls=calls)
 
 
 def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:

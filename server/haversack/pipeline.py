@@ -13,7 +13,7 @@ from haversack.classify import classify
 from haversack.compact import compact
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
-from haversack.mark import mark
+from haversack.mark import mark, mark_history
 from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
 from haversack.policy.privacy import Privacy
@@ -74,10 +74,12 @@ async def run(request: Request, workspace: Workspace, services: Services = Servi
 
 def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Services, watch: _Stopwatch) -> Bundle:
     """Everything after gathering: a function of its arguments, but for the times in the manifest."""
-    request, settings = plan.request, snapshot.settings
+    settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders))
     marked = watch.timed("mark", mark, gathered.candidates, plan, privacy)
-    way = watch.timed("route", route, request, marked, settings)
+    way = watch.timed("route", route, plan.request, marked, settings)
+    past, held = (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy)
+    request = replace(plan.request, history=past)
     count = services.counter(way.model.tokenizer)
     scored = watch.timed("score", score, marked, plan, _near(request, snapshot))
     config = replace(services.pack_config, shares=lookup(request.recipe).shares)
@@ -87,7 +89,7 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     history, packed = _fit(request, way, fixed, count, packing=packing, watch=watch)
     prompt, costs = watch.timed("assemble", assemble, packed, history, plan, settings, count)
     short = shortfall(way, request, packed.budget)
-    problems = (*request.problems, *privacy.problems, *gathered.problems, *short)
+    problems = (*request.problems, *privacy.problems, *gathered.problems, *held, *short)
     use = _token_use(way, costs, request, packed.budget, count)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index)
     manifest = record(scored, packed, plan, circumstances)

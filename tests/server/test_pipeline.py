@@ -31,6 +31,7 @@ from haversack.types import (
     Role,
     Settings,
     Source,
+    ToolCall,
 )
 from haversack.workspace import Workspace
 
@@ -179,6 +180,25 @@ def test_restricted_files_stay_out_of_a_remote_prompt(world: World) -> None:
     rows = [row for row in bundle.manifest.items if row.path == "src/budget.py"]
     assert rows
     assert all(row.outcome is Outcome.EXCLUDED for row in rows)
+
+
+def test_history_that_quotes_restricted_files_stays_out_of_a_remote_prompt(tmp_path: Path) -> None:
+    """A local model reads it; for a remote one the text goes, and calls still pair with their results."""
+    world = World(tmp_path, {"demo": dict(FILES)}, settings=Settings(restricted_paths=("data/",)))
+    call = ToolCall("t1", "write", '{"text": "canary"}')
+    history = (
+        Message(Role.USER, "hello"),
+        Message(Role.ASSISTANT, "the canary says", tool_calls=(call,), origins=("demo/data/x.txt",)),
+        Message(Role.TOOL, "canary", tool_call_id="t1", origins=("data/x.txt",)),
+    )
+    bundle = ask(world, Request("how does split_budget work?", model=MODEL, history=history))
+    assert "canary" not in repr(bundle.prompt)
+    assert [message.tool_call_id for message in bundle.prompt.messages if message.role is Role.TOOL] == ["t1"]
+    assert any(message.content == "hello" for message in bundle.prompt.messages)
+    assert [problem.code for problem in bundle.problems] == ["history_restricted"]
+    local = ask(world, Request("how does split_budget work?", model="ollama/qwen2.5-coder:7b", history=history))
+    assert "the canary says" in repr(local.prompt)
+    assert local.problems == ()
 
 
 def test_same_question_same_bytes(world: World) -> None:
