@@ -37,7 +37,7 @@ from haversack_index.types import (
     Symbol,
     Tier,
 )
-from haversack_index.walk import CannotRead, Skipped, WalkRules, check, read_file
+from haversack_index.walk import CannotRead, Checker, Skipped, WalkRules, read_file
 
 T = TypeVar("T")
 
@@ -108,6 +108,7 @@ class Workspace:
         }
         self._loaded: dict[tuple[str, str], FileText | SkipReason] = {}
         self._verdicts: dict[tuple[str, str], Skipped | None] = {}
+        self._checkers: dict[str, Checker] = {}
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
         """Runs blocking `function` on the reading threads. Cancelling stops the wait, not a call that has begun."""
@@ -154,11 +155,18 @@ class Workspace:
         """Why the walk would leave this file out, by the same rules; None when it would take it."""
         key = (folder, path)
         if key not in self._verdicts:
-            settings = self.snapshot.settings
-            rules = WalkRules(include_hidden=settings.include_hidden, max_file_size=settings.max_file_size)
-            found = check(Path(self._folders[folder].root), path, rules)
+            found = self._checker(folder).check(path)
             self._verdicts[key] = found if isinstance(found, Skipped) else None
         return self._verdicts[key]
+
+    def _checker(self, folder: str) -> Checker:
+        """Reads each folder's rules once for a request: a diff may ask about thousands of paths."""
+        checker = self._checkers.get(folder)
+        if checker is None:
+            settings = self.snapshot.settings
+            rules = WalkRules(include_hidden=settings.include_hidden, max_file_size=settings.max_file_size)
+            checker = self._checkers.setdefault(folder, Checker(Path(self._folders[folder].root), rules))
+        return checker
 
     def parsed(self, folder: str, path: str) -> ParsedFile:
         """Chunks and symbols of the text as it is now; empty when the file cannot be read."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from gathering import World, run
 
-from haversack import uris
+from haversack import uris, workspace
 from haversack.gatherers import diagnostics, diff, edits, knowledge, supplied
 from haversack.gatherers.architecture import portrait
 from haversack.gatherers.knowledge import neutral
@@ -24,6 +25,7 @@ from haversack.types import (
     Settings,
     Supplied,
 )
+from haversack_index.walk import Checker, Found, Skipped, WalkRules
 
 TEXT = "".join(f"line {i}\n" for i in range(100))
 
@@ -160,6 +162,48 @@ def test_the_diff_runs_nothing_of_the_repository_and_shows_no_secret(repository:
     assert "ws/a.py" in found
     assert "ws/.env" not in found
     assert not marker.exists()
+
+
+def test_a_large_change_looks_only_at_what_it_takes(repository: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules are asked off the loop's thread, once for each file that is taken, and read once."""
+    for number in range(4 * diff.MOST_FILES):
+        repository.write("ws", f"new/f{number:03}.py", "x = 1\n")
+    asked: list[str] = []
+    made: list[Checker] = []
+
+    class Watched(Checker):
+        def __init__(self, root: Path, rules: WalkRules) -> None:
+            super().__init__(root, rules)
+            made.append(self)
+
+        def check(self, path: str) -> Found | Skipped:
+            assert threading.current_thread() is not threading.main_thread()
+            asked.append(path)
+            return super().check(path)
+
+    monkeypatch.setattr(workspace, "Checker", Watched)
+    found, codes = ask_diff(repository, "see @diff")
+    assert len(found) == diff.MOST_FILES
+    assert "diff_capped" in codes
+    assert (len(asked), len(made)) == (diff.MOST_FILES, 1)
+
+
+def test_a_diff_that_was_asked_for_is_cut_to_the_budget(repository: World) -> None:
+    """Each file keeps its first lines, small ones whole, and the reply says what was cut; nothing is refused."""
+    repository.write("ws", "a.py", "".join(f"changed {i}\n" for i in range(2_000)))
+    repository.write("ws", "b.py", TEXT.replace("line 6\n", "LINE 6\n"))
+    plan = repository.plan(Request("review @diff", budget_tokens=1_000))
+    found, problems = run(diff.gather(plan, repository.workspace()))
+    texts = {each.origins[0]: each.text for each in found}
+    assert [problem.code for problem in problems] == ["diff_cut"]
+    assert "LINE 6" in texts["ws/b.py"]
+    assert "left out" not in texts["ws/b.py"]
+    assert texts["ws/a.py"].endswith("more lines of this diff are left out)\n")
+    assert sum(map(len, texts.values())) < 1_000 * diff.CHARACTERS_PER_TOKEN
+    plan = repository.plan(Request("review @diff", budget_tokens=50_000))
+    found, problems = run(diff.gather(plan, repository.workspace()))
+    assert problems == ()
+    assert any("changed 1999" in each.text for each in found)
 
 
 def test_supplied_candidates_pass_through(world: World) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
 
+from haversack.policy import catalogue
 from haversack.types import Candidate, Intent, Kind, MentionKind, Plan, Problem, Source
 from haversack.workspace import Workspace
 from haversack_index.types import SkipReason
@@ -13,6 +17,12 @@ from haversack_index.types import SkipReason
 MOST_FILES = 50
 # Characters of one file's diff: some 2,000 lines; more is a generated file or a move.
 LONGEST = 80_000
+# A diff that was asked for must be in the prompt; it leaves this part of the budget to what it is about.
+REQUIRED_SHARE = 0.75
+# What a file's diff needs to say anything, and what its heading and fence take besides, in characters.
+LEAST, FRAME = 400, 100
+# Diffs of code take 2.6 to 3.5 characters a token; the low end keeps what must be in from not fitting.
+CHARACTERS_PER_TOKEN = 2.5
 SECONDS = 1.2
 _ABOUT_CHANGES = re.compile(
     r"\b(?:diff|uncommitted|unstaged|staged|commit message|(?:my|these|the|recent|last|latest|local|current) changes|"
@@ -21,6 +31,7 @@ _ABOUT_CHANGES = re.compile(
 )
 # Options that keep the output plain and run no program that the repository names.
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
+_REST = "(and {} more lines of this diff are left out)\n"
 _KEPT_BACK = frozenset({SkipReason.SECRET_NAME, SkipReason.HAVERSACK_IGNORED})
 
 
@@ -37,6 +48,9 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
     results = await asyncio.gather(*(_of_folder(folder.key, asked, workspace) for folder in folders))
     candidates = tuple(candidate for found, _ in results for candidate in found)
     problems = tuple(problem for _, some in results for problem in some)
+    if asked:
+        candidates, cut = _within(_room(plan, workspace), candidates)
+        problems += cut
     if asked and not candidates:
         message = "There are no changes against the last commit, or the folder is not a git repository."
         problems += (_problem("no_diff", message),)
@@ -50,11 +64,12 @@ async def _of_folder(folder: str, asked: bool, workspace: Workspace) -> tuple[li
     changed = [path for path in listing.split("\0") if path]
     new = [path for path in untracked.split("\0") if path]
     problems: list[Problem] = []
-    paths = [path for path in (*changed, *new) if not _kept_back(folder, path, workspace)]
-    if len(paths) > MOST_FILES:
-        problems.append(_problem("diff_capped", f"{len(paths)} files changed; the first {MOST_FILES} were taken."))
-    paths = paths[:MOST_FILES]
-    tracked = [path for path in paths if path in set(changed)]
+    paths = await workspace.run(_shown, folder, (*changed, *new), workspace)
+    n_changed = len(changed) + len(new)
+    if len(paths) == MOST_FILES < n_changed:
+        problems.append(_problem("diff_capped", f"{n_changed:,} files changed; the first {MOST_FILES} were taken."))
+    known = frozenset(changed)
+    tracked = [path for path in paths if path in known]
     output = ""
     if tracked:
         literal = [f":(literal){path}" for path in tracked]
@@ -64,10 +79,55 @@ async def _of_folder(folder: str, asked: bool, workspace: Workspace) -> tuple[li
     for path in paths:
         if path not in texts:
             file = await workspace.run(workspace.read, folder, path)
-            if file is not None and path not in set(changed):
+            if file is not None and path not in known:
                 texts[path] = f"new file {path}, not yet added\n" + "".join(f"+{line}" for line in file.lines)
     found = [_candidate(folder, path, texts[path], asked, rank) for rank, path in enumerate(paths) if path in texts]
     return found, problems
+
+
+def _room(plan: Plan, workspace: Workspace) -> int:
+    """Characters of a diff that must be in the prompt: most of the budget, whatever model is chosen in the end."""
+    request, settings = plan.request, workspace.snapshot.settings
+    budget = request.budget_tokens
+    if budget is None:
+        budget = catalogue.resolve(
+            request.model or settings.model or catalogue.load().default_model, settings
+        ).gather_budget
+    return int(budget * REQUIRED_SHARE * CHARACTERS_PER_TOKEN)
+
+
+def _within(room: int, candidates: tuple[Candidate, ...]) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    """The diffs, the longest cut so that all together keep to `room` characters; a refusal would help nobody.
+
+    When there is not even room for the head of each, the last ones are no longer a must.
+    """
+    n_required = max(1, room // LEAST)
+    required, others = candidates[:n_required], candidates[n_required:]
+    limit, left = LONGEST, room - FRAME * len(required)
+    waiting = sorted(len(each.text) for each in required)
+    for place, length in enumerate(waiting):
+        share = left // (len(waiting) - place)
+        if length > share:
+            limit = share
+            break
+        left -= length
+    shown = tuple(replace(each, text=_cut(each.text, limit)) for each in required)
+    n_cut = sum(len(new.text) < len(old.text) for new, old in zip(shown, required, strict=True))
+    if not n_cut and not others:
+        return candidates, ()
+    message = (
+        f"Of {len(candidates)} changed files {n_cut} were cut and {len(others)} may be left out to fit the budget."
+    )
+    problem = _problem("diff_cut", message, "Raise the budget, or name the files that matter.")
+    return (*shown, *(replace(each, required=False) for each in others)), (problem,)
+
+
+def _cut(text: str, limit: int) -> str:
+    """The first lines of a diff, with a last line that tells how many are missing."""
+    if len(text) <= limit:
+        return text
+    kept = text[: max(0, limit - len(_REST))].rsplit("\n", 1)[0]
+    return f"{kept}\n{_REST.format(text.count(chr(10)) - kept.count(chr(10)) - 1)}"
 
 
 def _matched(paths: list[str], pieces: list[str]) -> dict[str, str]:
@@ -81,15 +141,15 @@ def _matched(paths: list[str], pieces: list[str]) -> dict[str, str]:
     return found
 
 
-def _kept_back(folder: str, path: str, workspace: Workspace) -> bool:
-    verdict = workspace.verdict(folder, path)
-    return verdict is not None and verdict.reason in _KEPT_BACK
+def _shown(folder: str, paths: Iterable[str], workspace: Workspace) -> list[str]:
+    """The first of these paths that may be shown, as many as are taken: the others need not be looked at."""
+    verdicts = ((path, workspace.verdict(folder, path)) for path in paths)
+    allowed = (path for path, verdict in verdicts if verdict is None or verdict.reason not in _KEPT_BACK)
+    return list(islice(allowed, MOST_FILES))
 
 
 def _candidate(folder: str, path: str, text: str, asked: bool, rank: int) -> Candidate:
     relevance = 1.0 if asked else max(0.3, 0.8 - 0.02 * rank)
-    if len(text) > LONGEST:
-        text = text[:LONGEST].rsplit("\n", 1)[0] + "\n(the rest of this diff is left out)\n"
     return Candidate(
         id=f"diff:{folder}/{path}",
         source=Source.DIFF,
@@ -99,11 +159,11 @@ def _candidate(folder: str, path: str, text: str, asked: bool, rank: int) -> Can
         parts=(("diff", relevance),),
         why="you asked for the diff" if asked else "changed since the last commit, and you ask about changes",
         required=asked,
-        text=text if text.endswith("\n") else text + "\n",
+        text=_cut(text if text.endswith("\n") else text + "\n", LONGEST),
         origins=(f"{folder}/{path}",),
         file_rank=rank,
     )
 
 
-def _problem(code: str, message: str) -> Problem:
-    return Problem(Source.DIFF.value, code, message)
+def _problem(code: str, message: str, remedy: str = "") -> Problem:
+    return Problem(Source.DIFF.value, code, message, remedy)

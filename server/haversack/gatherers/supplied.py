@@ -7,7 +7,11 @@ from haversack.workspace import Workspace
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
-    return tuple(_candidate(each, plan, workspace) for each in plan.request.supplied), ()
+    return await workspace.run(_candidates, plan, workspace), ()
+
+
+def _candidates(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
+    return tuple(_candidate(each, plan, workspace) for each in plan.request.supplied)
 
 
 def _candidate(supplied: Supplied, plan: Plan, workspace: Workspace) -> Candidate:
