@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from haversack import bugs
+from haversack import bugs, uris
 from haversack.policy.privacy import Privacy
 from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Source
 
@@ -66,6 +66,8 @@ def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:
         return True
     if candidate.file is not None and privacy.restricts(candidate.file.path):
         return True
+    if candidate.file is not None and not candidate.file.folder and uris.to_path(candidate.file.path) is not None:
+        return True  # a file outside every folder: no relative pattern could have named it
     if any(privacy.restricts_origin(origin) for origin in candidate.origins):
         return True
     # Text of unknown origin could be from anywhere.

@@ -341,7 +341,8 @@ SETTINGS: tuple[Setting, ...] = (
         "none",
         "a list of patterns as in `.gitignore`, relative to a workspace folder",
         ANYWHERE,
-        "Files whose text must not go to a remote model. Layers add up: a workspace can add paths, never remove any.",
+        "Files whose text must not go to a remote model. Layers add up: a workspace can add paths, never remove any. "
+        "While any pattern is set, an open file outside every workspace folder is restricted as well.",
         "`mark`: items with text of such files are left out of prompts for remote models; `embed`: they are not sent "
         "to an embedding service on another machine",
     ),

@@ -92,6 +92,16 @@ def test_text_is_restricted_by_any_of_its_origins(kind: Kind) -> None:
     assert not restricted(replace(item, origins=("ws/src/a.py",)))
 
 
+def test_files_outside_every_folder_are_restricted() -> None:
+    """No pattern can be relative to a folder they are not in; a buffer that was never saved is its author's own."""
+    outside = candidate(path="file:///mnt/shared/plan.py")
+    assert outside.file is not None
+    assert restricted(replace(outside, file=replace(outside.file, folder=""), origins=()))
+    untitled = replace(outside, file=replace(outside.file, folder="", path="untitled:Untitled-1"), origins=())
+    assert not restricted(untitled)
+    assert not restricted(replace(outside, file=replace(outside.file, folder=""), origins=()), Privacy())
+
+
 def test_origins_count_besides_the_file() -> None:
     """A candidate cut from a harmless file, with text of a restricted one in it, is restricted."""
     assert restricted(replace(candidate(path="src/a.py"), origins=("ws/secrets/key.py",)))
