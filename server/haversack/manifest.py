@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import cast
 
+from haversack.policy.injection import reads_like_orders
 from haversack.templates.chat import has_control_tokens, has_invisible_text, label
 from haversack.types import (
     Block,
@@ -115,15 +116,20 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str]) -> ManifestI
 
 
 def _warnings(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
-    """Flags of each candidate that stands in a block with control tokens or with text nobody can see."""
+    """Flags of each candidate that stands in a block with text that could mislead."""
     warnings: dict[str, tuple[str, ...]] = {}
     for block in blocks:
-        found = ("control-tokens",) * has_control_tokens(block.text) + ("invisible-text",) * has_invisible_text(
-            block.text
-        )
+        found = tuple(name for name, is_in in _SIGNS if is_in(block.text))
         for item in block.items if found else ():
             warnings[item] = (*warnings.get(item, ()), *found)
     return warnings
+
+
+_SIGNS = (
+    ("control-tokens", has_control_tokens),
+    ("invisible-text", has_invisible_text),
+    ("instruction-like", reads_like_orders),
+)
 
 
 def _cover(candidate: Candidate) -> tuple[int, int] | None:

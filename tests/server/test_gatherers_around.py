@@ -13,8 +13,8 @@ from gathering import World, run
 from haversack import uris, workspace
 from haversack.gatherers import diagnostics, diff, edits, knowledge, supplied
 from haversack.gatherers.architecture import portrait
-from haversack.gatherers.knowledge import neutral
 from haversack.memory import MemoryStore
+from haversack.policy.injection import neutral
 from haversack.types import (
     ActiveDocument,
     Candidate,

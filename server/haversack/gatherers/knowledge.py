@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 
 from haversack.gatherers.architecture import architecture
 from haversack.gatherers.team import is_about_people, team
 from haversack.memory import Category, Memory, rank
+from haversack.policy.injection import neutral
 from haversack.types import Candidate, Kind, Plan, Problem, Source
 from haversack.workspace import Workspace
 
@@ -16,18 +16,6 @@ REQUIRED_RULES = 4_000
 MOST_MEMORIES = 12
 # A memory this far below the best one shares only common words with the question.
 WEAKEST_MEMORY = 0.25
-# Phrases that speak to a model instead of about the project, and the marks of chat templates. A role name with a
-# colon (`system:`) is ordinary YAML and stays.
-_INSTRUCTIONS = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+)?(?:of\s+)?(?:the\s+|your\s+|my\s+)?"
-    r"(?:previous|prior|above|earlier|preceding|system)\s+(?:instructions?|prompts?|messages?|rules?|context)\b"
-    r"|\byou\s+are\s+now\s+(?:a|an|in|the)\b[^.\n]*"
-    r"|\b(?:reveal|print|repeat|show)\s+(?:me\s+)?(?:your|the)\s+system\s+(?:prompt|message)\b"
-    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id)\|>"
-    r"|\[/?INST\]|<</?SYS>>",
-    re.IGNORECASE,
-)
-_NEUTRAL = "[instruction-like text left out]"
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
@@ -38,12 +26,6 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
         parts.append(team(plan, workspace))
     results = await asyncio.gather(*parts)
     return tuple(candidate for result in results for candidate in result), ()
-
-
-def neutral(text: str) -> tuple[str, bool]:
-    """The text without phrases that give orders to a model, and whether there were any."""
-    changed, count = _INSTRUCTIONS.subn(_NEUTRAL, text)
-    return changed, count > 0
 
 
 def _memories(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
