@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from haversack.settings_table import SETTINGS, Scope, Setting, is_web_address
 from haversack.types import Problem, Settings
+from haversack_index.walk import WalkRules
 
-__all__ = ["SETTINGS", "Layer", "Scope", "Setting", "merge", "page", "parse"]
+__all__ = ["SETTINGS", "Layer", "Scope", "Setting", "merge", "page", "parse", "walk_rules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,15 @@ def merge(layers: Sequence[Layer], *, trusted: bool = True) -> tuple[Settings, t
     _settle_weights(values, problems)
     _settle_endpoints(values, problems)
     return Settings(**cast("dict[str, Any]", values)), tuple(problems)
+
+
+def walk_rules(settings: Settings) -> WalkRules:
+    """Which files these settings let in: the same for indexing, watching and mentions."""
+    return WalkRules(
+        include_hidden=settings.include_hidden,
+        max_file_size=settings.max_file_size,
+        allow_secret_names=settings.include_secret_names,
+    )
 
 
 _BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from haversack.config import walk_rules
 from haversack.outbound import is_on_this_machine
 from haversack.policy.catalogue import is_forwarded
 from haversack.types import Folder, Settings
@@ -284,8 +285,7 @@ class FolderIndex:
 def _index_settings(settings: Settings) -> tuple[object, ...]:
     """The settings that decide what is in an index; no other is worth a pass over the folder."""
     return (
-        settings.include_hidden,
-        settings.max_file_size,
+        walk_rules(settings),
         settings.embedder,
         settings.embedder_endpoint,
         settings.embedder_model,

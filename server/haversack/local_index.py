@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from haversack.config import walk_rules
 from haversack.indexing import SERVICES, OnChange, OnProblem, withheld_patterns
 from haversack.outbound import transport
 from haversack.policy.privacy import Privacy
@@ -17,7 +18,6 @@ from haversack_index.embed import load_embedder
 from haversack_index.pool import EmbedderSpec
 from haversack_index.reader import IndexReader
 from haversack_index.types import Embedder
-from haversack_index.walk import WalkRules
 from haversack_index.watch import watch
 
 log = logging.getLogger("haversack.indexing")
@@ -75,10 +75,6 @@ class LocalWorker:
 
     async def stop(self) -> None:
         await self._client.stop()
-
-
-def walk_rules(settings: Settings) -> WalkRules:
-    return WalkRules(include_hidden=settings.include_hidden, max_file_size=settings.max_file_size)
 
 
 def embedder_spec(settings: Settings) -> EmbedderSpec:

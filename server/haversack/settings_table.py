@@ -176,6 +176,16 @@ SETTINGS: tuple[Setting, ...] = (
         "`walk`: which files are indexed; `workspace`: which may be read by a mention",
     ),
     Setting(
+        "includeSecretNames",
+        "include_secret_names",
+        _flag,
+        "false",
+        "true or false",
+        (Scope.USER,),
+        "Index files that hold secrets by their name (`.env`, private keys), where no other rule leaves them out.",
+        "`walk`: which files are indexed; `workspace`: which may be read by a mention",
+    ),
+    Setting(
         "maxFileSize",
         "max_file_size",
         _megabytes,

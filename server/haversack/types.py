@@ -218,6 +218,7 @@ class Settings:
 
     context_window: int = 0  # tokens; a cap on the model's window, 0: no cap
     include_hidden: bool = False
+    include_secret_names: bool = False
     max_file_size: int = 1_000_000  # bytes
     vector_weight: float | None = None  # None: the embedder's own measured share
     text_weight: float | None = None

@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from haversack import uris
+from haversack.config import walk_rules
 from haversack.memory import MemoryStore
 from haversack.places import Place, find_places
 from haversack.types import Document, FileText, Folder, Snapshot
@@ -37,7 +38,7 @@ from haversack_index.types import (
     Symbol,
     Tier,
 )
-from haversack_index.walk import CannotRead, Checker, Skipped, WalkRules, read_file
+from haversack_index.walk import CannotRead, Checker, Skipped, read_file
 
 T = TypeVar("T")
 
@@ -114,9 +115,6 @@ class Workspace:
         """Runs blocking `function` on the reading threads. Cancelling stops the wait, not a call that has begun."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
 
-    def folder(self, key: str) -> Folder | None:
-        return self._folders.get(key)
-
     def folders_in_play(self, key: str) -> tuple[Folder, ...]:
         """The folder a request names, or all of them."""
         folder = self._folders.get(key)
@@ -124,9 +122,6 @@ class Workspace:
 
     def document(self, uri: str) -> Document | None:
         return self.snapshot.documents.get(uris.canonical(uri))
-
-    def open_document(self, folder: str, path: str) -> Document | None:
-        return self._open.get((folder, path))
 
     def resolve(self, value: str, prefer_folder: str = "") -> tuple[Place, ...]:
         """Places named exactly by `value`, () when there are none. Raises `path_outside_workspace`."""
@@ -163,8 +158,7 @@ class Workspace:
         """Reads each folder's rules once for a request: a diff may ask about thousands of paths."""
         checker = self._checkers.get(folder)
         if checker is None:
-            settings = self.snapshot.settings
-            rules = WalkRules(include_hidden=settings.include_hidden, max_file_size=settings.max_file_size)
+            rules = walk_rules(self.snapshot.settings)
             checker = self._checkers.setdefault(folder, Checker(Path(self._folders[folder].root), rules))
         return checker
 

@@ -67,6 +67,7 @@ def test_nested_and_dotted_keys_mean_the_same(raw: dict[str, Any]) -> None:
 GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "contextWindow": ("32k", 32_000, {}),
     "includeHidden": (True, True, {}),
+    "includeSecretNames": (True, True, {}),
     "maxFileSize": ("0.5", 500_000, {}),
     "hybridSearch.vectorWeight": (0.25, 0.25, {}),
     "hybridSearch.textWeight": ("0.25", 0.25, {}),
@@ -236,6 +237,12 @@ def test_a_request_cannot_change_the_index() -> None:
     """What shapes the index is refused in a request."""
     settings, problems = merge((Layer(Scope.REQUEST, {"includeHidden": True}),))
     assert (settings.include_hidden, len(problems)) == (False, 1)
+
+
+def test_only_the_user_opens_secret_names() -> None:
+    """A workspace that came with its own settings cannot have `.env` read."""
+    settings, problems = merge((Layer(Scope.WORKSPACE, {"includeSecretNames": True}),))
+    assert (settings.include_secret_names, len(problems)) == (False, 1)
 
 
 def test_endless_nesting_is_junk() -> None:

@@ -205,6 +205,13 @@ def test_what_is_kept_back_stays_back_when_named(world: World, path: str) -> Non
     assert "by the rule" in candidates[0].why
 
 
+def test_a_secret_file_may_be_named_where_its_owner_allows_it(world: World) -> None:
+    """The user's setting opens secret names, and nothing that other rules leave out."""
+    world.settings = Settings(include_secret_names=True, include_hidden=True)
+    assert one(world, Mention(".env")).required
+    assert codes(gathered(world, mentions=(Mention("poc/a.py"),))[1]) == ["mention_unreadable"]
+
+
 @pytest.mark.parametrize("path", [".github/ci.yml", "package-lock.json"])
 def test_what_search_leaves_out_may_be_named(world: World, path: str) -> None:
     """Hidden and generated files are noise in a search and an answer when asked for."""

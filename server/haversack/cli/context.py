@@ -12,7 +12,7 @@ from rich.console import Console
 from haversack.cli import render
 from haversack.cli.arguments import OK, Options
 from haversack.cli.opening import brought_up_to_date, opened, run_async
-from haversack.local_index import walk_rules
+from haversack.config import walk_rules
 from haversack.mention_syntax import mention_of, without_lines
 from haversack.session import Session
 from haversack.types import Bundle, HaversackError, Manifest, ManifestItem, Mention, Outcome, Request
