@@ -21,8 +21,9 @@ class Near:
 TIER_GAP = 10.0
 _LIMIT = 9.0
 
-# A candidate that defines a name the question spells out is nearly always wanted; half of the best search score.
-EXACT_DEFINITION = 0.5
+# A candidate that defines a name the question spells out goes before equals; more, and a common name in a message
+# puts the wrong file first.
+EXACT_DEFINITION = 0.2
 
 # The file in front of the user breaks ties and near-ties, but does not outweigh a clearly better match.
 ACTIVE_FILE = 0.15

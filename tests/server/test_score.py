@@ -46,9 +46,9 @@ def test_a_source_that_claims_too_much_stays_in_its_tier() -> None:
     assert "limit" in dict(wild.parts)
 
 
-def test_an_exact_definition_comes_before_a_better_match() -> None:
-    """The question spells the name out, so its definition wins within the tier."""
-    definition = make_candidate("d", make_file("d.py"), relevance=0.6, heading=("Context", "invoke"))
+def test_an_exact_definition_comes_before_a_slightly_better_match() -> None:
+    """The question spells the name out, so its definition wins over what searches a little better."""
+    definition = make_candidate("d", make_file("d.py"), relevance=0.8, heading=("Context", "invoke"))
     other = make_candidate("o", make_file("o.py"), relevance=0.9, heading=("Context", "other"))
     scored = score([make_marked(definition), make_marked(other)], make_plan(identifiers=("invoke",)))
     assert [item.marked.candidate.id for item in scored] == ["d", "o"]

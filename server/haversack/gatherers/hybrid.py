@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import definition_forms, merged, outline
+from haversack.gatherers.outline import definition_forms, merged, outline, shrinking
 from haversack.gatherers.overview import overview
-from haversack.types import Candidate, Detail, Form, Kind, Plan, Problem, Source
+from haversack.types import Candidate, Detail, FileText, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Located, Workspace
 from haversack_index.types import FileHit, Hit, Query, SearchResult
 
 # Files asked of the search: outlines are cheap, and breadth at a small budget comes from them.
 FILES_SEARCHED = 60
-OUTLINE_SYMBOLS = 12
+# Signatures shown of a file, by its rank: (up to this rank, at most so many). The first files are the likely ones and
+# worth a look at what else they hold; of the others a name and a few lines tell whether to ask for more.
+OUTLINE_SYMBOLS = ((5, 8), (20, 5), (FILES_SEARCHED, 3))
+# The least an outline shows when its longer form does not fit.
+FEWEST_SYMBOLS = 2
 # Files handled between two chances to stop: some 5 ms of reading.
 FILES_PER_STEP = 8
 # How much a file's rank weighs on its hits: at 1 a good hit in the tenth file never gets in, at 0 files do not count.
@@ -103,7 +107,9 @@ def _of_files(
             problems.append(_problem("gone", f"{folder}/{hit.path}: {count} changed since it was indexed and is gone."))
         if file is None or not file.lines or (hit.hits and not located):
             continue
-        lines = _outline_lines(folder, hit, [each for each, _ in located], plan, workspace)
+        limit = next((most for last, most in OUTLINE_SYMBOLS if rank < last), FEWEST_SYMBOLS)
+        places = [each for each, _ in located]
+        outlines = [_outline_lines(file, places, n, plan, workspace) for n in (limit, FEWEST_SYMBOLS)]
         stale = any(each.stale for each, _ in located)
         candidates.append(
             Candidate(
@@ -115,7 +121,7 @@ def _of_files(
                 parts=hit.parts,
                 why=f"file {rank + 1} of the search",
                 file=file,
-                forms=(Form(Detail.OUTLINE, lines),),
+                forms=shrinking(*(Form(Detail.OUTLINE, lines) for lines in outlines)),
                 origins=(origin(file),),
                 file_rank=rank,
                 flags=file_flags(file, stale=stale),
@@ -141,15 +147,13 @@ def _locate(folder: str, hit: FileHit, workspace: Workspace) -> tuple[list[tuple
 
 
 def _outline_lines(
-    folder: str, hit: FileHit, located: list[Located], plan: Plan, workspace: Workspace
+    file: FileText, located: list[Located], limit: int, plan: Plan, workspace: Workspace
 ) -> tuple[tuple[int, int], ...]:
-    file = workspace.read(folder, hit.path)
-    n_lines = len(file.lines) if file is not None else 0
-    symbols = workspace.symbols(folder, hit.path)
-    around = [(each.start, each.end) for each in located]
+    n_lines = len(file.lines)
+    symbols = workspace.symbols(file.folder, file.path)
     if symbols:
-        return outline(symbols, n_lines, question_words(plan), OUTLINE_SYMBOLS, around)
-    heads = merged([(each.start, min(each.end, each.start + 2)) for each in located[:OUTLINE_SYMBOLS]], n_lines)
+        return outline(symbols, n_lines, question_words(plan), limit, [(each.start, each.end) for each in located])
+    heads = merged([(each.start, min(each.end, each.start + 2)) for each in located[:limit]], n_lines)
     return heads or outline((), n_lines, frozenset(), 0)
 
 
