@@ -44,6 +44,8 @@ def _listed(text: str) -> frozenset[str]:
 
 Seen = Callable[[Sequence[str]], bool]
 
+# Each pattern below can start once in a run of its own characters, never at every one of them: on pasted text the
+# difference is one pass against the square of its length.
 _COMMAND = re.compile(r"^\s*/([a-z]+)\b\s*")
 _COMMANDS = {intent.value: intent for intent in Intent} | {
     "summarise": Intent.SUMMARIZE,
@@ -54,15 +56,16 @@ _COMMANDS = {intent.value: intent for intent in Intent} | {
 }
 # Lines and pieces that a commit message carries for machines.
 _MACHINE_LINES = re.compile(
-    r"^(?:[\w-]+-by: .*|change-id: .*|git-svn-id: .*|\s*[*-]?\s*merge (?:branch|pull request|remote).*|-{3,}|={3,})$",
+    r"^(?:[\w-]+-by: .*|change-id: .*|git-svn-id: .*|-{3,}|={3,}"
+    r"|[ \t]*(?:[*-][ \t]*)?merge (?:branch|pull request|remote).*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _NOISE = re.compile(
-    r"\bhttps?://\S+|[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w/])#\d+\b|\bGH-\d+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"
+    r"\bhttps?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w/])#\d+\b|\bGH-\d+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"
 )
 _PATH = re.compile(
-    r"(?<![\w/.@])(?:\.{0,2}/)?(?:[\w.@+~-]+/)+[\w.@+~-]*"  # with a slash
-    r"|(?<![\w/.@])\.?[\w@+~-]+(?:\.[\w-]+)*\.\w{1,10}(?![\w(])"  # name.ending
+    r"(?<![\w/.@+~-])(?:\.{0,2}/)?(?:[\w.@+~-]+/)+[\w.@+~-]*"  # with a slash
+    r"|(?<![\w/.@+~-])\.?[\w@+~-]+(?:\.[\w-]+)*\.\w{1,10}(?![\w(])"  # name.ending
 )
 _EXTENSIONS = _listed(
     "py pyi js jsx mjs cjs ts tsx mts cts go rs java kt kts c h cc cpp cxx hpp hh cs rb php swift sh bash zsh "
@@ -76,8 +79,8 @@ _SLASHED = re.compile(
     re.IGNORECASE,
 )
 _CODE_NAME = re.compile(
-    r"(?<![\w/@])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)+(?:\(\))?"  # a.b, A::b, a->b
-    r"|(?<![\w/@])[A-Za-z_$][\w$]*\(\)?"  # call(
+    r"(?<![\w$/@])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)+(?:\(\))?"  # a.b, A::b, a->b
+    r"|(?<![\w$/@])[A-Za-z_$][\w$]*\(\)?"  # call(
     r"|(?<![\w/@])(?:[A-Za-z]\w*_\w+|_+[A-Za-z]\w*)"  # snake_case, _private
     r"|(?<![\w/@])[a-z]+[0-9]*[A-Z]\w*"  # camelCase
     r"|(?<![\w/@])[A-Z][a-z0-9]+[A-Z]\w*"  # PascalCase

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -338,3 +339,11 @@ def test_mentions_are_read_from_the_text(text: str, expected: list[Mention]) -> 
 def test_one_slip_is_told_from_another_word(word: str, other: str, is_one: bool) -> None:
     """One letter more, less, other, or two swapped; never the first."""
     assert is_slip(word, other) is is_one
+
+
+@pytest.mark.parametrize("piece", ["\n", "\t", " \n", "_", "-a", "$", "a.", "a+", "~/", "Aa", "漢", "a’"])
+def test_pasted_text_is_read_once(piece: str) -> None:
+    """Forty thousand characters of anything take a moment: no pattern goes over the same run again and again."""
+    started = time.perf_counter()
+    classify(Request(text=piece * (40_000 // len(piece))), SNAPSHOT, lambda words: False)
+    assert time.perf_counter() - started < 1.0
