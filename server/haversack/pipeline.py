@@ -115,7 +115,11 @@ def _fit(
     room = way.window - way.reply_reserve - fixed - request.tools_tokens
     if room < 0:
         raise _no_room(way, room)
-    history = watch.timed("compact", compact, request.history, int(room * HISTORY_SHARE), count)
+    try:
+        history = watch.timed("compact", compact, request.history, int(room * HISTORY_SHARE), count)
+    except HaversackError:
+        # What must stay of it is more than its share: it may have the context's room before it is refused.
+        history = watch.timed("compact", compact, request.history, room, count)
     budget = context_budget(way, request, system=fixed, question=0, history=history.tokens_after)
     try:
         return history, watch.timed("pack", packing, budget=budget)

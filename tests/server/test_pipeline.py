@@ -125,6 +125,19 @@ def test_a_long_conversation_is_compacted_before_context_is_packed(world: World)
     assert bundle.manifest.tokens.total + bundle.manifest.tokens.reply_reserve <= 8_000
 
 
+def test_recent_messages_may_take_the_room_of_the_context(world: World) -> None:
+    """What must stay of a conversation is refused only when the window itself has no room for it."""
+    history = tuple(Message(Role.USER, "words " * 2_000) for _ in range(4))
+    settings = Settings(context_window=16_000)
+    bundle = ask(replace(world, settings=settings), Request("explain split_budget", model=MODEL, history=history))
+    assert bundle.history.tokens_after > 0.5 * 12_000
+    assert bundle.manifest.tokens.total + bundle.route.reply_reserve <= 16_000
+    longer = tuple(replace(message, content=2 * message.content) for message in history)
+    with pytest.raises(HaversackError) as refusal:
+        ask(replace(world, settings=settings), Request("explain", model=MODEL, history=longer))
+    assert refusal.value.code == "context_window_exceeded"
+
+
 def test_a_conversation_gives_way_to_what_is_required(world: World) -> None:
     """A mentioned file that needs part of the conversation's share gets it: the conversation is compacted further."""
 
