@@ -292,6 +292,18 @@ def test_two_folders_show_their_names(tmp_path: Path) -> None:
     assert ([each.title for each in candidates], problems) == (["web/src/index.ts"], ())
 
 
+def test_more_names_than_anybody_types_are_refused_one_by_one(world: World) -> None:
+    """The first ones are looked up in time, each of the others has a row, and an empty name means nothing."""
+    names = tuple(Mention(f"none{number}.py") for number in range(mentions.MOST_MENTIONS - 1))
+    given = (*names, Mention("docs/guide.md"), Mention("src/shop.py"), Mention("lib/shop.py"))
+    candidates, problems = gathered(world, mentions=given)
+    assert codes(problems)[-1] == "mentions_capped"
+    assert [each.id for each in candidates if each.required] == ["mention:ws/docs/guide.md"]
+    refused = refusals(candidates)
+    assert (refused["src/shop.py"], refused["lib/shop.py"]) == (Reason.FILE_CAP, Reason.FILE_CAP)
+    assert codes(gathered(world, mentions=(Mention(""), Mention("  ")))[1]) == ["mention_not_found"] * 2
+
+
 def test_a_file_over_the_size_limit_is_explained(tmp_path: Path) -> None:
     """The limit of the settings holds for mentions too, and the reply says so."""
     world = World(tmp_path, {"ws": {"a.txt": "x" * 2_000}}, settings=Settings(max_file_size=1_000))

@@ -12,11 +12,12 @@ import attrs
 import pytest
 from e2e.fakes import CANARY, bundle
 
+from haversack.documents import Documents
 from haversack.lsp import from_lsp, protocol, to_lsp, wire
 from haversack.lsp.json_rpc import Code
 from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
-from haversack.types import Folder, Request
+from haversack.types import Folder, InvalidRequest, Request
 from haversack_index.types import IndexState, IndexStatus
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -88,6 +89,15 @@ def test_mentioned_ranges_are_whole_lines(start: tuple[int, int], end: tuple[int
     raw: Any = {"value": "a", "range": {"start": dict(zip(("line", "character"), start, strict=True))}}
     raw["range"]["end"] = dict(zip(("line", "character"), end, strict=True))
     assert from_lsp._whole_lines(wire.read(raw, protocol.Mention).range) == lines
+
+
+def test_supplied_items_have_ids_of_their_own() -> None:
+    """Two of one id would be one row of the manifest, so the second is refused by its place."""
+    item = {"id": "1", "title": "t", "text": "x"}
+    raw = {"text": "x", "supplied": [item, {**item, "id": "2"}, item]}
+    params = wire.read(raw, protocol.ContextParams)
+    with pytest.raises(InvalidRequest, match=r"supplied\[2\]\.id: given twice"):
+        from_lsp.request(params, (), Documents(), lambda name: name)
 
 
 def test_capabilities_of_any_shape_are_read() -> None:

@@ -28,6 +28,8 @@ from haversack.types import (
 from haversack.workspace import Workspace
 from haversack_index.lexical import words
 
+# More names than a person types; each costs a look at the disk, and all of them share the source's deadline.
+MOST_MENTIONS = 200
 # A folder is answered by its best files; more would push out everything else.
 FOLDER_FILES = 20
 FOLDER_FILE_SYMBOLS = 12
@@ -37,9 +39,14 @@ SYMBOL_PLACES = 5
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     found = Pointed()
-    for mention in plan.mentions:
-        if mention.kind not in (MentionKind.DIFF, MentionKind.PROBLEMS):
-            await workspace.run(_mention, mention, plan, workspace, found)
+    named = [mention for mention in plan.mentions if mention.kind not in (MentionKind.DIFF, MentionKind.PROBLEMS)]
+    for mention in named[:MOST_MENTIONS]:
+        await workspace.run(_mention, mention, plan, workspace, found)
+    for mention in named[MOST_MENTIONS:]:
+        found.refuse(mention.value, Reason.FILE_CAP, f"you named it after {MOST_MENTIONS} others")
+    if len(named) > MOST_MENTIONS:
+        message = f"{len(named):,} names were mentioned; the first {MOST_MENTIONS} were looked up."
+        found.problem("mentions_capped", message, "Mention a folder, or fewer files.")
     if plan.request.active is not None:
         await workspace.run(point_at_active, plan.request.active, plan, workspace, found)
     return tuple(found.candidates.values()), tuple(found.problems)
@@ -48,7 +55,7 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
 def _mention(mention: Mention, plan: Plan, workspace: Workspace, found: Pointed) -> None:
     prefer = _active_folder(plan, workspace)
     try:
-        for each in _readings(mention):
+        for each in _readings(mention) if mention.value.strip() else ():
             if _as_place(each, prefer, plan, workspace, found) or _as_symbol(each, plan, workspace, found):
                 return
     except HaversackError as error:

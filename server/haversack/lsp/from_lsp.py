@@ -18,7 +18,12 @@ E = TypeVar("E", types.MentionKind, types.Role)
 def request(
     params: protocol.ContextParams, unknown: Sequence[str], documents: Documents, find_folder: Callable[[str], str]
 ) -> types.Request:
-    """Raises `InvalidRequest` for a value that is none of its set."""
+    """Raises `InvalidRequest` for a value that is none of its set, and for an id that is given twice."""
+    seen: set[str] = set()
+    for n, each in enumerate(params.supplied):
+        if each.id in seen:
+            raise InvalidRequest(f"params.supplied[{n}].id: given twice.", "Give each supplied item an id of its own.")
+        seen.add(each.id)
     return types.Request(
         text=params.text,
         folder=find_folder(params.workspace_folder) if params.workspace_folder else "",
