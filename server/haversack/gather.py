@@ -78,18 +78,18 @@ async def _kept(
         task.cancel()
         message = f"{source.value} took longer than {1_000 * deadline:,.0f} ms and was left out."
         problem = Problem(source.value, "source_late", message, "Raise the source deadline, or ask again.")
-        return (), (problem,), Timing(source.value, "late", spent)
+        return (), (problem,), Timing(source.value, "late", spent, deadline=1_000 * deadline)
     error = task.exception() if not task.cancelled() else asyncio.CancelledError()
     if error is None:
         candidates, problems, spent = task.result()
-        return candidates, problems, Timing(source.value, "ok", spent, len(candidates))
+        return candidates, problems, Timing(source.value, "ok", spent, len(candidates), 1_000 * deadline)
     if isinstance(error, HaversackError):
         problem = Problem(source.value, error.code, error.message, error.remedy)
     else:
         logger.error("source %s failed", source.value, exc_info=error)
         message = f"{source.value} failed ({type(error).__name__}) and was left out."
         problem = Problem(source.value, "source_failed", message, "The log has the details.")
-    return (), (problem,), Timing(source.value, "failed", spent)
+    return (), (problem,), Timing(source.value, "failed", spent, deadline=1_000 * deadline)
 
 
 async def _timed(

@@ -18,7 +18,7 @@ from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
 from haversack.policy.privacy import Privacy
 from haversack.recipes import lookup
-from haversack.route import context_budget, lower_reserve, route, shortfall
+from haversack.route import context_budget, lower_reserve, output_cap, route, shortfall
 from haversack.score import Near, score
 from haversack.search_terms import widen
 from haversack.tokens import TokenCounter, counter
@@ -93,6 +93,7 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     use = _token_use(way, costs, request, packed.budget, count)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index)
     manifest = record(scored, packed, plan, circumstances)
+    way = replace(way, max_output=output_cap(way, use.total))
     return Bundle("completed", prompt, packed.blocks, way, manifest, history, version_hash(prompt, way), problems)
 
 

@@ -364,7 +364,6 @@ class Candidate:
     heading: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     file_rank: int = 10_000  # place of its file in the source's own list, best 0
-    focus: int | None = None  # line the user points at, for walking outwards from it
     flags: tuple[str, ...] = ()  # e.g. "unsaved", "stale-index", "instruction-like"
     refused: tuple[Reason, ...] = ()  # not empty: a row of the manifest and no more, its `file` holds no line
 
@@ -430,6 +429,7 @@ class Route:
     window: int
     window_source: str  # "setting", "model", "assumed"
     reply_reserve: int
+    max_output: int = 0  # what may be asked of the model as its reply, once the prompt's size is known
     override_used: bool = False
     matched_rule: str = ""
     fallback_used: bool = False
@@ -534,12 +534,13 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One gatherer or stage. `status` is "ok", "late", "failed" or "skipped"; times in milliseconds."""
+    """One gatherer or stage. `status` is "ok", "late" or "failed"; times in milliseconds, a stage has no deadline (0)."""
 
     name: str
     status: str
     milliseconds: float
     n_candidates: int = 0
+    deadline: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

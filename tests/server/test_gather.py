@@ -65,6 +65,7 @@ def test_a_late_source_costs_only_its_own_results(world: World) -> None:
     assert time.perf_counter() - start < 0.5
     assert [each.id for each in gathered.candidates] == ["quick"]
     assert [(timing.name, timing.status) for timing in gathered.timings] == [("symbols", "late"), ("hybrid", "ok")]
+    assert {timing.deadline for timing in gathered.timings} == {1_000 * deadline for _, deadline in plan.sources}
     assert "source_late" in {problem.code for problem in gathered.problems}
 
 

@@ -56,7 +56,7 @@ def test_unsaved_edits_are_small_spans_newest_document_first(world: World) -> No
     candidates, _ = run(edits.gather(world.plan("why is it slow"), world.workspace()))
     assert [each.id for each in candidates] == ["edit:ws/a.py:8-54"]
     assert candidates[0].forms[0].spans == ((7, 15), (47, 54))
-    assert (candidates[0].flags, candidates[0].focus) == (("unsaved",), 50)
+    assert candidates[0].flags == ("unsaved",)
 
 
 def test_edits_of_secret_and_ignored_files_stay_where_they_are(world: World) -> None:

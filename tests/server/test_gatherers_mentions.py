@@ -227,7 +227,6 @@ def test_the_active_document_is_added_unless_its_path_is_mentioned(world: World)
         ("active:ws/src/shop.py", False),
     ]
     assert "discount = 0.1" in lines_of(candidates[1], "spans")
-    assert candidates[1].focus == 14
     again, _ = gathered(world, active=active, mentions=(Mention("src/shop.py"),))
     assert [each.id for each in again] == ["mention:ws/src/shop.py"]
     by_lines, _ = gathered(world, active=active, mentions=(Mention("src/shop.py:1-2"),))

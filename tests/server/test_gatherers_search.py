@@ -194,6 +194,9 @@ def test_names_in_the_selection_are_looked_up(world: World) -> None:
     assert "close" not in found
     cursor = ActiveDocument(uri, Position(last, 0))
     assert "invoke" in {each.heading[-1] for each in ask(world, "why is this slow", active=cursor)}
+    on_screen = ActiveDocument(uri, visible=(Range(Position(last, 0), Position(last, 9)),))
+    assert "invoke" in {each.heading[-1] for each in ask(world, "why is this slow", active=on_screen)}
+    assert ask(world, "why is this slow", active=ActiveDocument(uri)) == ()
 
 
 def test_a_common_name_says_little(tmp_path: Path) -> None:

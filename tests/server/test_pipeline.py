@@ -225,6 +225,14 @@ def test_same_question_same_bytes(world: World) -> None:
     assert second.manifest.items == first.manifest.items
 
 
+def test_the_reply_may_have_what_the_prompt_leaves(world: World) -> None:
+    """Never more than the model writes, and together with the prompt never more than the window."""
+    bundle = ask(replace(world, settings=Settings(context_window=4_000)), "how does split_budget work?")
+    assert bundle.route.max_output == 4_000 - bundle.manifest.tokens.total
+    assert bundle.route.max_output >= bundle.route.reply_reserve
+    assert ask(world, "how does split_budget work?").route.max_output == bundle.route.model.max_output
+
+
 def test_every_stage_is_in_the_timings(world: World) -> None:
     """A slow answer can be explained from its manifest."""
     names = {timing.name for timing in ask(world, "how does split_budget work?").manifest.timings}

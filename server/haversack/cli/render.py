@@ -176,7 +176,6 @@ def _timings_line(bundle: Bundle) -> Text:
         " · ".join(
             f"{timing.name} {timing.milliseconds:.0f} ms" + ("" if timing.status == "ok" else f" ({timing.status})")
             for timing in bundle.manifest.timings
-            if timing.status != "skipped"
         )
     )
     return line

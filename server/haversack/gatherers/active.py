@@ -54,7 +54,6 @@ def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, fo
             forms=file_forms(file, plan, workspace, focus),
             origins=(origin(file),),
             file_rank=0,
-            focus=focus,
             flags=file_flags(file),
         )
     )

@@ -72,6 +72,5 @@ def _candidate(document: Document, rank: int, workspace: Workspace) -> Candidate
         forms=(Form(Detail.FULL, places),),
         origins=(origin(file),),
         file_rank=rank,
-        focus=document.changed_lines[0][0],
         flags=file_flags(file),
     )

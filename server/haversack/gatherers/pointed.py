@@ -75,7 +75,6 @@ def lines_candidate(
         forms=(Form(Detail.FULL, (lines,)),),
         origins=(origin(file),),
         file_rank=0,
-        focus=lines[0],
         flags=file_flags(file),
     )
 

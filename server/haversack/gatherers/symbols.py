@@ -71,7 +71,7 @@ class _Sight:
 
 
 def _in_sight(plan: Plan, workspace: Workspace) -> _Sight:
-    """The selection, else the lines around the cursor."""
+    """The selection, else the lines around the cursor, else what is on the screen."""
     active = plan.request.active
     document = workspace.document(active.uri) if active is not None else None
     if active is None or document is None:
@@ -84,6 +84,9 @@ def _in_sight(plan: Plan, workspace: Workspace) -> _Sight:
         start, end = active.selection.start.line, active.selection.end.line + 1
     elif active.position is not None:
         start, end = max(0, active.position.line - LINES_AROUND), active.position.line + LINES_AROUND
+    elif active.visible:
+        start = min(each.start.line for each in active.visible)
+        end = max(each.end.line for each in active.visible) + 1
     else:
         return _Sight()
     names = dict.fromkeys(name for line in file.lines[start:end] for name in _NAME.findall(line))

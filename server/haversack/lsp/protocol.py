@@ -185,6 +185,7 @@ class Route:
     window: int
     window_source: str
     reply_reserve: int
+    max_output: int
     override_used: bool
     matched_rule: str
     fallback_used: bool
@@ -225,6 +226,7 @@ class Timing:
     name: str
     status: str
     milliseconds: float
+    deadline: float
     candidates: int
 
 

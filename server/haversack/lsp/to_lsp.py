@@ -123,6 +123,7 @@ def _route(route: types.Route) -> protocol.Route:
         window=route.window,
         window_source=route.window_source,
         reply_reserve=route.reply_reserve,
+        max_output=route.max_output,
         override_used=route.override_used,
         matched_rule=route.matched_rule,
         fallback_used=route.fallback_used,
@@ -134,7 +135,8 @@ def _manifest(manifest: types.Manifest) -> protocol.Manifest:
     return protocol.Manifest(
         items=tuple(manifest_item(each) for each in manifest.items),
         timings=tuple(
-            protocol.Timing(each.name, each.status, each.milliseconds, each.n_candidates) for each in manifest.timings
+            protocol.Timing(each.name, each.status, each.milliseconds, each.deadline, each.n_candidates)
+            for each in manifest.timings
         ),
         tokens=protocol.TokenUse(
             window=tokens.window,
