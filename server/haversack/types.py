@@ -534,7 +534,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One gatherer or stage. `status` is "ok", "late" or "failed"; times in milliseconds, a stage has no deadline (0)."""
+    """One gatherer or stage. `status` is "ok", "late" or "failed"; milliseconds, and a `deadline` of 0 for a stage."""
 
     name: str
     status: str
