@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from rank_bm25 import BM25Plus  # pyright: ignore[reportMissingTypeStubs]
@@ -205,17 +205,41 @@ def scored_words(searched: Sequence[str], corpus: Corpus) -> list[str]:
     return sorted(searched, key=lambda word: (-corpus.rarity(word), word))[:MAX_SCORED_WORDS]
 
 
-def score(searched: Sequence[str], documents: Sequence[Document], corpus: Corpus) -> Array:
+class Occurrence(NamedTuple):
+    """Where the question's words stand in one document."""
+
+    body: dict[str, int]  # how often each of them stands in its text
+    names: tuple[str, ...]  # those in its heading and names
+    n_names: int  # distinct words of its heading and names
+    path: tuple[str, ...]  # those in its path
+
+
+def occurrences(scored: Sequence[str], documents: Iterable[Document]) -> list[Occurrence]:
+    """One Occurrence for each document, of the words to be scored."""
+    keys = [(word, f" {word}=") for word in scored]
+    by_path: dict[str, tuple[str, ...]] = {}
+    found: list[Occurrence] = []
+    for document in documents:
+        terms, path = document.terms, document.path
+        if path not in by_path:
+            inside = frozenset(path_words(path))
+            by_path[path] = tuple(word for word in scored if word in inside)
+        names = _name_words(document.heading, document.names)
+        body = {word: count_of(terms, word) for word, key in keys if key in terms}
+        found.append(Occurrence(body, tuple(w for w in scored if w in names), len(names), by_path[path]))
+    return found
+
+
+def score(scored: Sequence[str], documents: Sequence[Document], found: Sequence[Occurrence], corpus: Corpus) -> Array:
     """Exact BM25 of each document: shape (len(documents),), at least 0, 0 when no word is in it.
 
     rank-bm25 does the sum. It builds its statistics from the documents it is given, which here are a pool drawn for
     this very question, so every word would look common; the corpus's own are put in their place. That also makes it
     cheap: only words of the question are handed over, not whole documents.
     """
-    scored = scored_words(searched, corpus)
     if not documents or not scored:
         return np.zeros(len(documents), np.float32)
-    counts = [_weighted(document, scored) for document in documents]
+    counts = [_weighted(each) for each in found]
     scorer = cast("Any", BM25Plus([[*count, ""] for count in counts], k1=K1, b=B))
     scorer.doc_freqs = counts
     scorer.doc_len = [document.length for document in documents]
@@ -226,51 +250,37 @@ def score(searched: Sequence[str], documents: Sequence[Document], corpus: Corpus
     return np.asarray(scorer.get_scores(scored), np.float32)
 
 
-def counts_of(terms: str, searched: Sequence[str]) -> dict[str, int]:
-    """How often each of `searched` stands in a packed word list; words that do not are left out."""
-    return {word: count_of(terms, word) for word in searched if f" {word}=" in terms}
-
-
-def name_match(document: Document, searched: Sequence[str], corpus: Corpus) -> float:
+def name_match(found: Occurrence, corpus: Corpus) -> float:
     """How well the names a chunk defines answer to the question: rarities of shared words, less for foreign ones."""
-    inside = frozenset(_name_words(document.heading, document.names))
-    shared = [word for word in searched if word in inside]
-    if not shared:
+    n_shared = len(found.names)
+    if not n_shared:
         return 0.0
     # Half a foreign word counts against one shared word: `get_user_by_id` still answers to "user id".
-    foreign = 0.5 * (len(inside) - len(shared))
-    return sum(map(corpus.rarity, shared)) * len(shared) / (len(shared) + foreign)
+    return sum(map(corpus.rarity, found.names)) * n_shared / (n_shared + 0.5 * (found.n_names - n_shared))
 
 
-def path_match(path: str, searched: Sequence[str], corpus: Corpus) -> float:
+def path_match(found: Occurrence, corpus: Corpus) -> float:
     """What the words of the question in this path are worth, 0..1; two words that hardly occur elsewhere make 1."""
-    inside = frozenset(path_words(path))
-    worth = sum(corpus.rarity(word) for word in searched if word in inside)
-    return min(1.0, worth / (2 * math.log(2 + corpus.n_chunks)))
+    return min(1.0, sum(map(corpus.rarity, found.path)) / (2 * math.log(2 + corpus.n_chunks)))
 
 
-def stem_match(path: str, searched: Sequence[str]) -> float:
+def stem_match(path: str, asked: Container[str]) -> float:
     """Share of the words of the file's own name, less its extension, that the question holds."""
     inside = path_words(path.rpartition("/")[2].partition(".")[0])
-    asked = frozenset(searched)
     return sum(word in asked for word in inside) / len(inside) if inside else 0.0
 
 
-def _weighted(document: Document, searched: Sequence[str]) -> dict[str, float]:
-    counts: dict[str, float] = dict(counts_of(document.terms, searched))
-    for weight, field in (
-        (NAME_WEIGHT, frozenset(_name_words(document.heading, document.names))),
-        (PATH_WEIGHT, path_words(document.path)),
-    ):
-        for word in searched:
-            if word in field:
-                counts[word] = counts.get(word, 0.0) + weight
+def _weighted(found: Occurrence) -> dict[str, float]:
+    counts: dict[str, float] = dict(found.body)
+    for weight, inside in ((NAME_WEIGHT, found.names), (PATH_WEIGHT, found.path)):
+        for word in inside:
+            counts[word] = counts.get(word, 0.0) + weight
     return counts
 
 
 @lru_cache(maxsize=32_768)
-def _name_words(heading: str, names: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name_words(heading, names)))
+def _name_words(heading: str, names: str) -> frozenset[str]:
+    return frozenset(name_words(heading, names))
 
 
 def _pairs(run: str) -> list[str]:

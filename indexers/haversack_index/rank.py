@@ -12,9 +12,9 @@ mean reciprocal rank of the first changed file by less than 0.02.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from haversack_index.types import ChunkKind, FileHit, Hit, Parts, Query, Span
 
@@ -99,33 +99,22 @@ def rank(
     cosines = _scaled([chunk.cosine for chunk in pool])
     named = _scaled([chunk.name_match for chunk in pool], floor=0.0)
     wanted = {name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for name in query.identifiers}
-    hits: dict[str, list[Hit]] = {}
-    chunks: dict[str, list[ScoredChunk]] = {}
-    nearest: dict[str, float] = {}
-    for chunk, keyword, cosine, name in zip(pool, keywords, cosines, named, strict=True):
-        parts: list[tuple[str, float]] = []
-        _add(parts, "keyword", text_share * keyword)
-        _add(parts, "vector", vector_share * cosine)
-        _add(parts, "names", CHUNK_NAMES * name)
-        _add(parts, "written_name", WRITTEN_NAME if wanted.intersection(chunk.names) else 0.0)
-        path = chunk.span.path
-        hits.setdefault(path, []).append(_hit(chunk, tuple(parts)))
-        chunks.setdefault(path, []).append(chunk)
-        nearest[path] = max(nearest.get(path, 0.0), cosine)
+    written = [WRITTEN_NAME if wanted and wanted.intersection(chunk.names) else 0.0 for chunk in pool]
+    chunks: dict[str, list[_Weighed]] = {}
+    for chunk, keyword, cosine, name, by_name in zip(pool, keywords, cosines, named, written, strict=True):
+        parts = (text_share * keyword, vector_share * cosine, CHUNK_NAMES * name, by_name)
+        chunks.setdefault(chunk.span.path, []).append(_Weighed(-sum(parts), chunk.span.start, chunk, parts))
     words = _file_words(chunks, statistics)
-    files = [
-        _file(
-            path,
-            found,
-            chunks[path][0],
-            query,
-            words=text_share * words[path],
-            meaning=vector_share * nearest[path],
-        )
-        for path, found in hits.items()
-    ]
-    files.sort(key=lambda file: (-file.score, file.path))
-    return tuple(files[: query.max_files])
+    files: list[tuple[float, str, Parts]] = []
+    for path, found in chunks.items():
+        found.sort(key=_Weighed.order)
+        parts = _file_parts(path, found, text_share * words[path], query)
+        files.append((-sum(value for _, value in parts), path, parts))
+    files.sort()
+    return tuple(
+        FileHit(path, -score, parts, tuple(_hit(each) for each in chunks[path][: query.hits_per_file]))
+        for score, path, parts in files[: query.max_files]
+    )
 
 
 def kind_share(path: str, query: Query) -> tuple[str, float]:
@@ -142,42 +131,24 @@ def kind_share(path: str, query: Query) -> tuple[str, float]:
     return ("", 1.0)
 
 
-def _file(path: str, hits: list[Hit], any_chunk: ScoredChunk, query: Query, *, words: float, meaning: float) -> FileHit:
-    hits.sort(key=lambda hit: (-hit.score, hit.span))
-    parts: list[tuple[str, float]] = []
-    _add(parts, "words", words)
-    _add(parts, "meaning", meaning)
-    _add(parts, "best_chunk", BEST_CHUNK * hits[0].score)
-    further = (hit.score * FURTHER_DECAY**place for place, hit in enumerate(hits[1 : 1 + FURTHER_CHUNKS], 1))
-    _add(parts, "further", BEST_CHUNK * sum(further))
-    _add(parts, "path", PATH_WORDS * any_chunk.path_match)
-    _add(parts, "file_name", FILE_NAME * any_chunk.stem_match)
-    _add(parts, "written_path", WRITTEN_PATH if _is_written(path, query.paths) else 0.0)
-    kind, share = kind_share(path, query)
-    _add(parts, kind, (share - 1.0) * sum(value for _, value in parts))
-    return FileHit(path, sum(value for _, value in parts), tuple(parts), tuple(hits[: query.hits_per_file]))
+CHUNK_PARTS = ("keyword", "vector", "names", "written_name")
 
 
-def _file_words(chunks: Mapping[str, Sequence[ScoredChunk]], statistics: Statistics) -> dict[str, float]:
-    """BM25 of each file over the words of its pooled chunks together, brought to 0..1.
+class _Weighed(NamedTuple):
+    """A chunk with its score and the values of `CHUNK_PARTS` that make it; the score is negative, to sort by."""
 
-    Chunks outside the pool hold common words only, which would add next to nothing.
-    """
-    scores: dict[str, float] = {}
-    mean = max(statistics.mean_file_size, 1.0)
-    for path, found in chunks.items():
-        counts: Counter[str] = Counter()
-        for chunk in found:
-            counts.update(chunk.counts)
-        norm = FILE_K1 * (1 - FILE_B + FILE_B * found[0].file_size / mean)
-        scores[path] = sum(
-            statistics.rarity.get(word, 0.0) * count * (FILE_K1 + 1) / (count + norm) for word, count in counts.items()
-        )
-    best = max(scores.values(), default=0.0)
-    return {path: score / best if best > 0 else 0.0 for path, score in scores.items()}
+    negative_score: float
+    start: int
+    chunk: ScoredChunk
+    parts: tuple[float, float, float, float]
+
+    def order(self) -> tuple[float, int]:
+        return (self.negative_score, self.start)
 
 
-def _hit(chunk: ScoredChunk, parts: Parts) -> Hit:
+def _hit(weighed: _Weighed) -> Hit:
+    chunk = weighed.chunk
+    parts = tuple((name, value) for name, value in zip(CHUNK_PARTS, weighed.parts, strict=True) if value)
     return Hit(
         span=chunk.span,
         kind=chunk.kind,
@@ -189,6 +160,43 @@ def _hit(chunk: ScoredChunk, parts: Parts) -> Hit:
         language=chunk.language,
         names=chunk.names,
     )
+
+
+def _file_parts(path: str, found: Sequence[_Weighed], words: float, query: Query) -> Parts:
+    """The parts of a file's score from its weighed chunks, best first."""
+    best, *further = (-each.negative_score for each in found[: 1 + FURTHER_CHUNKS])
+    any_chunk = found[0].chunk
+    parts: list[tuple[str, float]] = []
+    _add(parts, "words", words)
+    _add(parts, "meaning", max(each.parts[1] for each in found))
+    _add(parts, "best_chunk", BEST_CHUNK * best)
+    _add(parts, "further", BEST_CHUNK * sum(score * FURTHER_DECAY**at for at, score in enumerate(further, 1)))
+    _add(parts, "path", PATH_WORDS * any_chunk.path_match)
+    _add(parts, "file_name", FILE_NAME * any_chunk.stem_match)
+    _add(parts, "written_path", WRITTEN_PATH if _is_written(path, query.paths) else 0.0)
+    kind, share = kind_share(path, query)
+    _add(parts, kind, (share - 1.0) * sum(value for _, value in parts))
+    return tuple(parts)
+
+
+def _file_words(chunks: Mapping[str, Sequence[_Weighed]], statistics: Statistics) -> dict[str, float]:
+    """BM25 of each file over the words of its pooled chunks together, brought to 0..1.
+
+    Chunks outside the pool hold common words only, which would add next to nothing.
+    """
+    scores: dict[str, float] = {}
+    mean = max(statistics.mean_file_size, 1.0)
+    for path, found in chunks.items():
+        counts: dict[str, int] = {}
+        for each in found:
+            for word, count in each.chunk.counts.items():
+                counts[word] = counts.get(word, 0) + count
+        norm = FILE_K1 * (1 - FILE_B + FILE_B * found[0].chunk.file_size / mean)
+        scores[path] = sum(
+            statistics.rarity.get(word, 0.0) * count * (FILE_K1 + 1) / (count + norm) for word, count in counts.items()
+        )
+    best = max(scores.values(), default=0.0)
+    return {path: score / best if best > 0 else 0.0 for path, score in scores.items()}
 
 
 def _shares(pool: Sequence[ScoredChunk], query: Query, vector_weight: float) -> tuple[float, float]:

@@ -115,18 +115,21 @@ def _search(
     unsaved = overlay.overlay_chunks(query.overlay)
     documents = [lexical.Document(row.path, row.heading, row.names, row.terms, row.length) for row in rows]
     documents += [item.document for item in unsaved]
-    keywords = lexical.score(searched, documents, corpus)
-    match = _Match(lexical.scored_words(searched, corpus), corpus)
+    scored_words = lexical.scored_words(searched, corpus)
+    found_words = lexical.occurrences(scored_words, documents)
+    keywords = lexical.score(scored_words, documents, found_words, corpus)
+    match = _Match(frozenset(scored_words), corpus, {})
     pool = [
-        _scored(row, document, float(keyword), cosines.get(row.id), match)
-        for row, document, keyword in zip(rows, documents, keywords[: len(rows)], strict=False)
+        _scored(row, float(keyword), cosines.get(row.id), match.parts(row.path, occurrence))
+        for row, keyword, occurrence in zip(rows, keywords[: len(rows)], found_words[: len(rows)], strict=True)
     ]
     unsaved_keywords = keywords[len(rows) :]
     unsaved_cosines = _overlay_cosines(unsaved, unsaved_keywords, embedder, vector, shared=shared, problems=problems)
     for index, item in enumerate(unsaved):
         keyword, cosine = float(unsaved_keywords[index]), unsaved_cosines.get(index)
         if keyword > 0 or cosine is not None:
-            pool.append(_scored_unsaved(item, keyword, cosine, match))
+            parts = match.parts(item.chunk.span.path, found_words[len(rows) + index])
+            pool.append(_scored_unsaved(item, keyword, cosine, parts))
     weight = embedder.vector_weight if embedder is not None else DEFAULT_VECTOR_WEIGHT
     statistics = Statistics({word: corpus.rarity(word) for word in searched}, shared.mean_file_size)
     return SearchResult(rank(pool, query, weight, statistics), tier, generation, tuple(problems))
@@ -140,17 +143,20 @@ class _MatchParts(TypedDict):
 
 
 class _Match(NamedTuple):
-    """The question's words and what they are worth, for the parts of a score that are not BM25."""
+    """What the question's words are worth, for the parts of a score that are not BM25. `stems` is by path."""
 
-    searched: Sequence[str]
+    asked: frozenset[str]
     corpus: lexical.Corpus
+    stems: dict[str, float]
 
-    def parts(self, document: lexical.Document) -> _MatchParts:
+    def parts(self, path: str, found: lexical.Occurrence) -> _MatchParts:
+        if path not in self.stems:
+            self.stems[path] = lexical.stem_match(path, self.asked)
         return {
-            "counts": lexical.counts_of(document.terms, self.searched),
-            "name_match": lexical.name_match(document, self.searched, self.corpus),
-            "path_match": lexical.path_match(document.path, self.searched, self.corpus),
-            "stem_match": lexical.stem_match(document.path, self.searched),
+            "counts": found.body,
+            "name_match": lexical.name_match(found, self.corpus),
+            "path_match": lexical.path_match(found, self.corpus),
+            "stem_match": self.stems[path],
         }
 
 
@@ -217,7 +223,7 @@ def _rows(cursor: Cursor, ids: Sequence[int]) -> list[_Row]:
     return [_Row(*row) for row in cursor.execute(sql)] if ids else []
 
 
-def _scored(row: _Row, document: lexical.Document, keyword: float, cosine: float | None, match: _Match) -> ScoredChunk:
+def _scored(row: _Row, keyword: float, cosine: float | None, parts: _MatchParts) -> ScoredChunk:
     return ScoredChunk(
         Span(row.path, row.start, row.end),
         ChunkKind(row.kind),
@@ -229,11 +235,13 @@ def _scored(row: _Row, document: lexical.Document, keyword: float, cosine: float
         keyword,
         cosine,
         file_size=row.file_size,
-        **match.parts(document),
+        **parts,
     )
 
 
-def _scored_unsaved(item: overlay.OverlayChunk, keyword: float, cosine: float | None, match: _Match) -> ScoredChunk:
+def _scored_unsaved(
+    item: overlay.OverlayChunk, keyword: float, cosine: float | None, parts: _MatchParts
+) -> ScoredChunk:
     chunk = item.chunk
     return ScoredChunk(
         chunk.span,
@@ -246,7 +254,7 @@ def _scored_unsaved(item: overlay.OverlayChunk, keyword: float, cosine: float | 
         keyword,
         cosine,
         file_size=item.file_size,
-        **match.parts(item.document),
+        **parts,
     )
 
 

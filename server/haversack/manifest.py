@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import cast
 
 from haversack.policy.injection import reads_like_orders
@@ -155,8 +156,13 @@ def _classification(plan: Plan) -> dict[str, object]:
 
 def _plain(value: object) -> object:
     """A frozen value as JSON would hold it, fields by name."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
-        return [_plain(part) for part in cast("tuple[object, ...]", value)]
-    return value
+        parts = cast("tuple[object, ...]", value)
+        return [_plain(part) for part in parts]
+    names = _field_names(type(value))
+    return {name: _plain(getattr(value, name)) for name in names} if names else value
+
+
+@cache  # a manifest has some thirty thousand values of a dozen types
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

@@ -243,10 +243,13 @@ class Shelf:
     def blocks(self) -> tuple[Block, ...]:
         """Best file first, in document order inside a file; texts of no file take their own place among them."""
         groups: list[tuple[int, list[Block]]] = []
-        for choices in self.files.values():
+        by_file: dict[FileKey | None, list[Entry]] = {}
+        for entry in sorted(self.entries, key=lambda entry: entry.place):
+            by_file.setdefault(entry.key, []).append(entry)
+        for key, choices in self.files.items():
             file = choices[0].candidate.file
             if file is not None:
-                blocks = [self._block(piece, file) for piece in pieces_of(choices, file)]
+                blocks = [self._block(piece, file, by_file[key]) for piece in pieces_of(choices, file)]
                 groups.append((min(choice.place for choice in choices), blocks))
         for entry in self.entries:
             if entry.file is None and entry.chosen is not None:
@@ -254,10 +257,9 @@ class Shelf:
                 groups.append((entry.place, [block]))
         return tuple(block for _, blocks in sorted(groups, key=lambda group: group[0]) for block in blocks)
 
-    def _block(self, piece: Piece, file: FileText) -> Block:
-        key = (file.folder, file.path)
-        inside = [e for e in self.entries if e.key == key and not e.refused and self._is_in(e, piece)]
-        inside.sort(key=lambda entry: entry.place)
+    def _block(self, piece: Piece, file: FileText, entries: Sequence[Entry]) -> Block:
+        """The block of a piece, with those of its file's entries that are in it; `entries` are best first."""
+        inside = [entry for entry in entries if not entry.refused and self._is_in(entry, piece)]
         items = tuple(entry.candidate.id for entry in inside)
         return replace(self.measure.file_block(piece, file), score=inside[0].scored.score, items=items)
 

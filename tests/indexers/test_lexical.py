@@ -13,10 +13,10 @@ from indexing import index, write_tree
 
 from haversack_index import lexical
 from haversack_index.database import Cursor, cursor_of, database_path
-from haversack_index.lexical import Corpus, Document, count_of, cut, pack_terms, question_words, score, stem, words
+from haversack_index.lexical import Corpus, Document, count_of, cut, pack_terms, question_words, stem, words
 from haversack_index.reader import IndexReader
 from haversack_index.store import Store
-from haversack_index.types import Query
+from haversack_index.types import Array, Query
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,10 @@ def test_a_packed_word_list_counts_whole_words() -> None:
     assert [count_of(packed, word) for word in ("cat", "concat", "cat_1", "at", "ca")] == [2, 5, 7, 0, 0]
 
 
+def scored(searched: list[str], documents: list[Document], corpus: Corpus) -> Array:
+    return lexical.score(searched, documents, lexical.occurrences(searched, documents), corpus)
+
+
 def test_the_corpus_decides_what_a_word_is_worth() -> None:
     """A word that all of the pool holds but few of the corpus still counts, and never against a chunk."""
     documents = [
@@ -79,23 +83,23 @@ def test_the_corpus_decides_what_a_word_is_worth() -> None:
         Document("b.py", "", "", pack_terms({"get": 9}), 10),
     ]
     corpus = Corpus(1_000, 10.0, {"zebra": 2, "get": 900})
-    rare, common = score(["zebra", "get"], documents, corpus)
+    rare, common = scored(["zebra", "get"], documents, corpus)
     assert rare > 2 * common > 0
-    assert score(["zebra"], [documents[0]] * 3, corpus).min() > 0
+    assert scored(["zebra"], [documents[0]] * 3, corpus).min() > 0
 
 
 def test_no_words_and_no_documents_score_nothing() -> None:
     """The library divides by the number of documents; empty pools never reach it."""
-    assert score([], [], Corpus(0, 0.0, {})).shape == (0,)
+    assert scored([], [], Corpus(0, 0.0, {})).shape == (0,)
     document = Document("a.py", "", "", "  ", 0)
-    assert score(["zebra"], [document], Corpus(1, 0.0, {})).tolist() == [0.0]
+    assert scored(["zebra"], [document], Corpus(1, 0.0, {})).tolist() == [0.0]
 
 
 def test_a_word_in_the_name_outweighs_one_in_the_text() -> None:
     """What a chunk defines says more than what it mentions."""
     named = Document("a.py", "load_settings", "load_settings", pack_terms({"load": 1}), 20)
     mentions = Document("b.py", "other", "other", pack_terms({"load": 2}), 20)
-    scores = score(["load"], [named, mentions], Corpus(100, 20.0, {"load": 10}))
+    scores = scored(["load"], [named, mentions], Corpus(100, 20.0, {"load": 10}))
     assert scores[0] > scores[1]
 
 

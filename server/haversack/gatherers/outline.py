@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from heapq import nsmallest
 from itertools import accumulate
 
 from haversack.types import Detail, Form
-from haversack_index.lexical import words
+from haversack_index.lexical import cut, words
 from haversack_index.types import Chunk, Symbol
 
 Lines = tuple[int, int]
@@ -49,13 +51,17 @@ def outline(
     if not symbols:
         return ((0, min(n_lines, HEAD_LINES)),) if n_lines else ()
     places = tuple(around)
+    # No symbol holds a place that starts after the last start or ends before the first end of all of them.
+    last_start = max((start for start, _ in places), default=-1)
+    first_end = min((end for _, end in places), default=0)
 
     def order(numbered: tuple[int, Symbol]) -> tuple[bool, int, int, int]:
         position, symbol = numbered
-        holds = any(symbol.span.start <= start and end <= symbol.span.end for start, end in places)
-        return (not holds, -len(asked.intersection(words(symbol.name))), symbol.depth, position)
+        start, end = symbol.span.start, symbol.span.end
+        holds = start <= last_start and end >= first_end and any(start <= a and b <= end for a, b in places)
+        return (not holds, -len(asked.intersection(cut(symbol.name))), symbol.depth, position)
 
-    chosen = [symbol for _, symbol in sorted(enumerate(symbols), key=order)[:limit]]
+    chosen = [symbol for _, symbol in nsmallest(limit, enumerate(symbols), key=order)]
     return merged([signature_lines(symbol) for symbol in chosen], n_lines)
 
 
@@ -132,7 +138,7 @@ def _speaking_parts(lines: Sequence[str], whole: Lines, inside: Sequence[Symbol]
     innermost = [
         span for span in sorted(spans) if not any(span[0] <= o[0] and o[1] <= span[1] for o in spans if o != span)
     ]
-    texts = [asked.intersection(words("".join(lines[a:b]))) for a, b in innermost]
+    texts = [_held(lines[a:b], asked) for a, b in innermost]
     holders = Counter(word for text in texts for word in text)
     # A word that all parts hold does not tell them apart.
     scores = [sum(math.log((1 + len(texts)) / holders[word]) for word in text) for text in texts]
@@ -148,12 +154,21 @@ def _speaking_parts(lines: Sequence[str], whole: Lines, inside: Sequence[Symbol]
     return chosen
 
 
+def _held(lines: Iterable[str], asked: frozenset[str]) -> set[str]:
+    return {word for line in lines for word in asked.intersection(_words_of_line(line))}
+
+
+@lru_cache(maxsize=32_768)  # the same files answer one question after another: about 20 MB at most
+def _words_of_line(line: str) -> frozenset[str]:
+    return frozenset(words(line))
+
+
 def _speaking_windows(lines: Sequence[str], whole: Lines, asked: frozenset[str]) -> list[Lines]:
     """The stretches of a long definition that hold most of the question's words: a table, a script in a string."""
     start, end = whole
     if end - start < 2 * WINDOW_LINES:
         return []
-    held = [asked.intersection(words(line)) for line in lines[start:end]]
+    held = [asked.intersection(_words_of_line(line)) for line in lines[start:end]]
     holders = Counter(word for line in held for word in line)
     weights = [sum(math.log((1 + len(held)) / holders[word]) for word in line) for line in held]
     sums = [0.0, *accumulate(weights)]
