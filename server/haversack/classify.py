@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from haversack.mention_syntax import mentions_in
 from haversack.types import Confidence, Intent, Mention, MentionKind, Plan, Request, Snapshot, Source
@@ -230,13 +232,14 @@ def _general_subject(read: _Read) -> list[str] | None:
 
 
 def _categories(stems: Sequence[str]) -> tuple[str, ...]:
-    counts = {
-        name: sum(any(_means(word, known) for known in vocabulary) for word in dict.fromkeys(stems))
-        for name, vocabulary in CATEGORIES.items()
-    }
+    counts = Counter(name for word in dict.fromkeys(stems) for name in _categories_of(word))
     order = list(CATEGORIES)
-    found = [name for name, count in counts.items() if count]
-    return tuple(sorted(found, key=lambda name: (-counts[name], order.index(name))))
+    return tuple(sorted(counts, key=lambda name: (-counts[name], order.index(name))))
+
+
+@lru_cache(maxsize=8_192)
+def _categories_of(word: str) -> tuple[str, ...]:
+    return tuple(name for name, known in CATEGORIES.items() if any(_means(word, each) for each in known))
 
 
 def _intent(text: str) -> Intent:

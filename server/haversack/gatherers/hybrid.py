@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import definition_forms, merged, outline, shrinking
+from haversack.gatherers.outline import definition_forms, merged, outline, shrinking, signatures, telling
 from haversack.gatherers.overview import overview
 from haversack.types import Candidate, Detail, FileText, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Located, Workspace
@@ -109,7 +109,7 @@ def _of_files(
             continue
         limit = next((most for last, most in OUTLINE_SYMBOLS if rank < last), FEWEST_SYMBOLS)
         places = [each for each, _ in located]
-        outlines = [_outline_lines(file, places, n, plan, workspace) for n in (limit, FEWEST_SYMBOLS)]
+        outlines = _outlines(file, places, (limit, FEWEST_SYMBOLS), asked, workspace)
         stale = any(each.stale for each, _ in located)
         candidates.append(
             Candidate(
@@ -146,15 +146,16 @@ def _locate(folder: str, hit: FileHit, workspace: Workspace) -> tuple[list[tuple
     return list(located.values()), gone
 
 
-def _outline_lines(
-    file: FileText, located: list[Located], limit: int, plan: Plan, workspace: Workspace
-) -> tuple[tuple[int, int], ...]:
+def _outlines(
+    file: FileText, located: list[Located], limits: Sequence[int], asked: frozenset[str], workspace: Workspace
+) -> list[tuple[tuple[int, int], ...]]:
+    """Lines that stand for the file, one set for each limit of signatures."""
     n_lines = len(file.lines)
-    symbols = workspace.symbols(file.folder, file.path)
+    symbols = telling(workspace.symbols(file.folder, file.path), asked, [(each.start, each.end) for each in located])
     if symbols:
-        return outline(symbols, n_lines, question_words(plan), limit, [(each.start, each.end) for each in located])
-    heads = merged([(each.start, min(each.end, each.start + 2)) for each in located[:limit]], n_lines)
-    return heads or outline((), n_lines, frozenset(), 0)
+        return [signatures(symbols[:limit], n_lines) for limit in limits]
+    heads = [(each.start, min(each.end, each.start + 2)) for each in located]
+    return [merged(heads[:limit], n_lines) or outline((), n_lines, asked, limit) for limit in limits]
 
 
 def _code(

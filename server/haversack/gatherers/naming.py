@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from haversack.types import FileText, Plan
 from haversack.workspace import Workspace
 from haversack_index.lexical import words
@@ -22,7 +24,12 @@ def lines_id(prefix: str, file: FileText, start: int, end: int) -> str:
 
 def question_words(plan: Plan) -> frozenset[str]:
     """The stems of the plan's search terms, to compare with text cut by `lexical.words`."""
-    return frozenset(word for term in plan.terms for word in words(term))
+    return _stems(plan.terms)
+
+
+@lru_cache(maxsize=64)  # every source of a request asks, some once for each file
+def _stems(terms: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(word for term in terms for word in words(term))
 
 
 def file_flags(file: FileText, *, stale: bool = False) -> tuple[str, ...]:

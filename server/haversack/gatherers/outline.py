@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from heapq import nsmallest
 from itertools import accumulate
 
 from haversack.types import Detail, Form
@@ -50,19 +49,28 @@ def outline(
     """
     if not symbols:
         return ((0, min(n_lines, HEAD_LINES)),) if n_lines else ()
+    return signatures(telling(symbols, asked, around)[:limit], n_lines)
+
+
+def signatures(symbols: Iterable[Symbol], n_lines: int) -> tuple[Lines, ...]:
+    return merged([signature_lines(symbol) for symbol in symbols], n_lines)
+
+
+def telling(symbols: Sequence[Symbol], asked: frozenset[str], around: Iterable[Lines] = ()) -> list[Symbol]:
+    """The symbols, those first that say most: containers of `around`, then matches of the question, then outer ones."""
     places = tuple(around)
     # No symbol holds a place that starts after the last start or ends before the first end of all of them.
     last_start = max((start for start, _ in places), default=-1)
     first_end = min((end for _, end in places), default=0)
-
-    def order(numbered: tuple[int, Symbol]) -> tuple[bool, int, int, int]:
-        position, symbol = numbered
+    order: list[tuple[bool, int, int, int]] = []
+    for position, symbol in enumerate(symbols):
         start, end = symbol.span.start, symbol.span.end
         holds = start <= last_start and end >= first_end and any(start <= a and b <= end for a, b in places)
-        return (not holds, -len(asked.intersection(cut(symbol.name))), symbol.depth, position)
-
-    chosen = [symbol for _, symbol in nsmallest(limit, enumerate(symbols), key=order)]
-    return merged([signature_lines(symbol) for symbol in chosen], n_lines)
+        name = cut(symbol.name)
+        n_matches = 0 if asked.isdisjoint(name) else len(asked.intersection(name))
+        order.append((not holds, -n_matches, symbol.depth, position))
+    order.sort()
+    return [symbols[position] for _, _, _, position in order]
 
 
 def speaking_spans(chunks: Sequence[Chunk], asked: frozenset[str], at: int | None = None) -> tuple[Lines, ...]:
