@@ -46,7 +46,7 @@ _UNREADABLE = "The index cannot be read ({}); it is rebuilt when the indexer nex
 _SYMBOL_COLUMNS = (
     "s.name, s.kind, f.path, s.start, s.end, s.line, s.signature_end, s.container, s.signature, s.language, s.depth"
 )
-_FILE_COLUMNS = "path, content_hash, size, mtime_ns, language, n_lines, generation"
+_FILE_COLUMNS = "path, content_hash, size, mtime_ns, language, n_lines, generation, note"
 # Names looked up by one call; a caller with more has pasted text, not asked about names.
 _MAX_NAMES = 500
 
@@ -134,6 +134,11 @@ class IndexReader:
     def file(self, path: str) -> FileRecord | None:
         rows = self._rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE path=?", (path,))
         return FileRecord(*rows[0]) if rows else None
+
+    def why_skipped(self, path: str) -> str:
+        """Why the last pass left this file out; "" for one it took, never saw, or skipped with a whole folder."""
+        rows = self._rows("SELECT reason, rule FROM skipped WHERE path=?", (path,))
+        return " by ".join(part for part in rows[0] if part) if rows else ""
 
     def files(self) -> tuple[FileRecord, ...]:
         """All indexed files by path."""

@@ -53,9 +53,6 @@ class Span:
     def overlaps(self, other: Span) -> bool:
         return self.path == other.path and self.start < other.end and other.start < self.end
 
-    def contains(self, other: Span) -> bool:
-        return self.path == other.path and self.start <= other.start and other.end <= self.end
-
 
 class ChunkKind(StrEnum):
     """What a chunk is made of."""
@@ -155,6 +152,7 @@ class FileRecord:
     language: str
     n_lines: int
     generation: int  # the generation that last wrote it
+    note: str = ""  # why it is cut in line blocks although its language has a grammar
 
 
 class IndexState(StrEnum):

@@ -40,6 +40,7 @@ MAX_PROBLEMS = 10
 class Reader(Index, Protocol):
     """What a session needs of `haversack_index.reader.IndexReader`."""
 
+    def why_skipped(self, path: str) -> str: ...
     def close(self) -> None: ...
 
 

@@ -37,7 +37,7 @@ from haversack.types import (
     Snapshot,
 )
 from haversack.workspace import TextCache, Workspace
-from haversack_index.types import IndexStatus
+from haversack_index.types import FileRecord, IndexStatus
 
 # Threads that read files and query indexes for requests: more would only fight for the interpreter lock.
 READING_THREADS = 4
@@ -196,6 +196,16 @@ class Session:
         """Index status of one folder, or of all."""
         chosen = [self._folders[folder]] if folder else self._folders.values()
         return tuple((index.folder, index.status) for index in chosen)
+
+    def indexed_file(self, path: str, folder: str = "") -> FileRecord | None:
+        """What the index of a folder (the first one's by default) knows of a file. Blocks for one query."""
+        index = self._folders[folder] if folder else next(iter(self._folders.values()))
+        return index.reader.file(path) if index.reader is not None else None
+
+    def why_skipped(self, path: str, folder: str = "") -> str:
+        """Why the index of a folder leaves a file out; "" when it does not say. Blocks for one query."""
+        index = self._folders[folder] if folder else next(iter(self._folders.values()))
+        return index.reader.why_skipped(path) if index.reader is not None else ""
 
     async def rebuild(self, folder: str = "") -> None:
         """Build one folder's index, or all of them, from nothing; the work goes on after this returns."""

@@ -79,6 +79,19 @@ def test_explain_as_json_gives_the_manifest_rows(capsys: pytest.CaptureFixture[s
     assert {row["path"] for row in rows} == {"cart.py"}
 
 
+def test_explain_tells_of_a_file_that_could_not_be_parsed(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """Its parts are worse than they could be, and the reader should know why; so with one that is no source."""
+    deep, bundle = place[0] / "deep.js", place[0] / "bundle.js"
+    deep.write_text("const zebra = " + "(\n" * 3_000 + "1" + ")\n" * 3_000 + ";\n")
+    bundle.write_text("const zebra=" + "f(1)+" * 3_000 + "1;")
+    _, out, _ = typed(capsys, place, "explain", "deep.js", "Where is zebra?")
+    assert "It is cut in line blocks: too deep" in out
+    _, out, _ = typed(capsys, place, "explain", "bundle.js", "Where is zebra?")
+    assert "bundle.js is not in the index: minified." in out
+    deep.unlink()
+    bundle.unlink()
+
+
 def test_a_place_outside_is_refused(capsys: pytest.CaptureFixture[str], place: Run) -> None:
     """With exit code 1 and the stable code on stderr."""
     code, out, err = typed(capsys, place, "explain", "../other.py", "add_item")

@@ -60,6 +60,9 @@ async def _explain(options: Options, console: Console) -> int:
                 render.print_item(console, item)
         else:
             console.print(_absence(session, path, lines), markup=False, highlight=False, soft_wrap=True)
+        record = session.indexed_file(path)
+        if record is not None and record.note and not options.json:
+            console.print(f"It is cut in line blocks: {record.note}.", markup=False, highlight=False)
     return OK
 
 
@@ -105,6 +108,9 @@ def _absence(session: Session, path: str, lines: tuple[int, int] | None) -> str:
     if isinstance(verdict, Skipped):
         rule = f" by the rule {verdict.rule}" if verdict.rule else ""
         return f"{path} is not in the index: {verdict.reason.value}{rule}."
+    why = session.why_skipped(path)
+    if why:
+        return f"{path} is not in the index: {why}."
     place = path if lines is None else f"{path}, line {lines[0] + 1},"
     return (
         f"{place} is indexed, but no source found anything there that answers to the question. "
