@@ -66,8 +66,8 @@ def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:
         return True
     if candidate.file is not None and privacy.restricts(candidate.file.path):
         return True
-    if candidate.file is not None and not candidate.file.folder and uris.to_path(candidate.file.path) is not None:
-        return True  # a file outside every folder: no relative pattern could have named it
+    if candidate.file is not None and not candidate.file.folder and uris.scheme_of(candidate.file.path) != "untitled":
+        return True  # a document outside every folder, or a cell of a notebook: no relative pattern could have named it
     if any(privacy.restricts_origin(origin) for origin in candidate.origins):
         return True
     # Text of unknown origin could be from anywhere.

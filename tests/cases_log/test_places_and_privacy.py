@@ -89,6 +89,20 @@ def test_b68_folders_that_share_a_path(tmp_path: Path) -> None:
     assert shown("api/src/index.ts") == {"api/src/index.ts"}
 
 
+def test_b70_cells_of_a_notebook_belong_together(tmp_path: Path) -> None:
+    """The other cells come with the active one; a cell that nobody opened is no crash, another notebook stays out."""
+    world = World(tmp_path, {"ws": {"a.py": "x = 1\n"}})
+    notebook = "vscode-notebook-cell:/ws/nb.ipynb#"
+    world.open_outside(f"{notebook}a", "def scale(v, k):\n    return [k * x for x in v]\n")
+    active = world.open_outside(f"{notebook}b", "# scale a vector by three\n")
+    world.open_outside("vscode-notebook-cell:/ws/other.ipynb#a", "other = 'stranger'\n")
+    bundle = ask(world, "finish this code", active=ActiveDocument(active))
+    assert "return [k * x for x in v]" in prompt_of(bundle)
+    assert "scale a vector by three" in prompt_of(bundle)
+    assert "stranger" not in prompt_of(bundle)
+    assert ask(world, "finish this code", active=ActiveDocument(f"{notebook}unknown")).status == "completed"
+
+
 RESTRICTED: Mapping[str, str] = {
     "data/keys.py": "def unlock_vault():\n    return 'canary-7f3a'\n",
     "src/use.py": "def caller():\n    return unlock_vault()\n",

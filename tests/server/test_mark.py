@@ -99,6 +99,8 @@ def test_files_outside_every_folder_are_restricted() -> None:
     assert restricted(replace(outside, file=replace(outside.file, folder=""), origins=()))
     untitled = replace(outside, file=replace(outside.file, folder="", path="untitled:Untitled-1"), origins=())
     assert not restricted(untitled)
+    cell = replace(outside, file=replace(outside.file, folder="", path="vscode-notebook-cell:/ws/data/n.ipynb#a"))
+    assert restricted(replace(cell, origins=()))
     assert not restricted(replace(outside, file=replace(outside.file, folder=""), origins=()), Privacy())
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from haversack import uris
 from haversack.gatherers.naming import file_flags, origin, title
 from haversack.gatherers.pointed import Pointed, file_forms, lines_candidate, refusal, unreadable
 from haversack.places import Place
-from haversack.types import ActiveDocument, Candidate, HaversackError, Kind, Plan, Reason, Source
+from haversack.types import ActiveDocument, Candidate, FileText, HaversackError, Kind, Plan, Reason, Source
 from haversack.workspace import Workspace
 
 # The user is looking at it, but did not name it.
 ACTIVE_RELEVANCE = 0.9
+# One notebook is one text, of which the active cell is the place.
+BESIDE_RELEVANCE = 0.8
 # Documents a person edits; output panels, diffs and chat blocks are shown in editors too.
-_EDITED_SCHEMES = frozenset({"file", "untitled", "vscode-notebook-cell"})
+NOTEBOOK_CELL = "vscode-notebook-cell"
+_EDITED_SCHEMES = frozenset({"file", "untitled", NOTEBOOK_CELL})
 
 
 def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, found: Pointed) -> None:
@@ -28,6 +33,8 @@ def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, fo
         return
     if not file.lines:
         return
+    for cell in _cells_beside(active, workspace):
+        found.add(_whole(cell, plan, workspace, (BESIDE_RELEVANCE, "a cell of the same notebook"), None))
     last = len(file.lines)
     focus = min(active.position.line, last - 1) if active.position is not None else None
     selection = active.selection
@@ -41,22 +48,38 @@ def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, fo
         found.add(lines_candidate("selection", Kind.SELECTION, file, (start, end), why=why, workspace=workspace))
     if origin(file) in found.whole_files:
         return
-    found.add(
-        Candidate(
-            id=f"active:{origin(file)}",
-            source=Source.MENTIONS,
-            kind=Kind.FILE,
-            title=title(file, workspace),
-            relevance=ACTIVE_RELEVANCE,
-            parts=(("active document", ACTIVE_RELEVANCE),),
-            why="open in front of you",
-            file=file,
-            forms=file_forms(file, plan, workspace, focus),
-            origins=(origin(file),),
-            file_rank=0,
-            flags=file_flags(file),
-        )
+    found.add(_whole(file, plan, workspace, (ACTIVE_RELEVANCE, "open in front of you"), focus))
+
+
+def _whole(file: FileText, plan: Plan, workspace: Workspace, worth: tuple[float, str], focus: int | None) -> Candidate:
+    relevance, why = worth
+    return Candidate(
+        id=f"active:{origin(file)}",
+        source=Source.MENTIONS,
+        kind=Kind.FILE,
+        title=title(file, workspace),
+        relevance=relevance,
+        parts=(("active document", relevance),),
+        why=why,
+        file=file,
+        forms=file_forms(file, plan, workspace, focus),
+        origins=(origin(file),),
+        file_rank=0,
+        flags=file_flags(file),
     )
+
+
+def _cells_beside(active: ActiveDocument, workspace: Workspace) -> Iterator[FileText]:
+    """The other open cells of the notebook that the active document is a cell of; their URIs differ after the `#`."""
+    if uris.scheme_of(active.uri) != NOTEBOOK_CELL:
+        return
+    here = uris.canonical(active.uri)
+    notebook = here.partition("#")[0]
+    for uri, document in list(workspace.snapshot.documents.items()):
+        if uri != here and uri.partition("#")[0] == notebook:
+            cell = workspace.read("", document.uri)
+            if cell is not None and cell.lines:
+                yield cell
 
 
 def active_place(active: ActiveDocument, workspace: Workspace) -> Place | None:
