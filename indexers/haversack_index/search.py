@@ -20,9 +20,8 @@ from haversack_index.embed import document_text, is_withheld
 from haversack_index.rank import DEFAULT_VECTOR_WEIGHT, ScoredChunk, Statistics, rank
 from haversack_index.types import Array, Chunk, ChunkKind, Embedder, Query, SearchResult, Span, Tier
 
-# Neighbours by meaning that join the pool: as many again as most keyword pools bring, so that a chunk that shares no
-# word with the question still takes part.
-NEIGHBOURS = 150
+# Neighbours by meaning that join the pool, so that a chunk that shares no word with the question still takes part.
+NEIGHBOURS = 100
 # Names of code and files written in a question; more than a few is pasted text.
 MAX_NAMES = 16
 # Chunks that one written name or path may bring into the pool by itself.

@@ -13,7 +13,7 @@ from haversack.workspace import Located, Workspace
 from haversack_index.types import FileHit, Hit, Query, SearchResult
 
 # Files asked of the search: outlines are cheap, and breadth at a small budget comes from them.
-FILES_SEARCHED = 60
+FILES_SEARCHED = 40
 # Signatures shown of a file, by its rank: (up to this rank, at most so many). The first files are the likely ones and
 # worth a look at what else they hold; of the others a name and a few lines tell whether to ask for more.
 OUTLINE_SYMBOLS = ((5, 8), (20, 5), (FILES_SEARCHED, 3))
