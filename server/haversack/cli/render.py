@@ -100,6 +100,11 @@ def place(item: ManifestItem) -> str:
     return f"{item.path}:{start + 1}-{max(end, start + 1)}"
 
 
+def relevance(item: ManifestItem) -> float:
+    """The score within its tier; the tier itself is the order of kinds, and would only hide the difference."""
+    return item.score - sum(value for name, value in item.parts if name == "tier")
+
+
 def safe(text: str) -> str:
     """Text from the workspace without control characters, so that a file name cannot drive the terminal."""
     return text.translate(_CONTROL)
@@ -114,7 +119,7 @@ def _print_block(console: Console, block: Block) -> None:
     lines = ", ".join(f"{start + 1}-{end}" for start, end in block.spans)
     title = Text(safe(block.path or block.title), style="bold cyan")
     title.append(f"  {lines}  " if lines else "  ", style="cyan")
-    title.append(f"{block.detail.value} · {block.tokens:,} tokens · score {block.score:.2f}", style="dim")
+    title.append(f"{block.detail.value} · {block.tokens:,} tokens", style="dim")
     console.print(title, soft_wrap=True)
     text = safe(block.text).rstrip("\n")
     if console.is_terminal:
@@ -129,7 +134,7 @@ def _items_table(items: Sequence[ManifestItem], *, all_rows: bool) -> Table:
     for name, justify in (("outcome", "left"), ("item", "left"), ("detail", "left")):
         table.add_column(name, justify=justify, overflow="fold")  # pyright: ignore[reportArgumentType]
     table.add_column("tokens", justify="right")
-    table.add_column("score", justify="right")
+    table.add_column("relevance", justify="right")
     table.add_column("why", overflow="fold")
     hidden = 0
     n_excluded = 0
@@ -145,7 +150,7 @@ def _items_table(items: Sequence[ManifestItem], *, all_rows: bool) -> Table:
             escape(safe(place(item))) + (" [bold](required)[/bold]" if item.required else ""),
             item.detail.value if item.detail else "-",
             f"{item.tokens_after:,}" if item.tokens_after else f"({item.tokens_before:,})",
-            f"{item.score:.2f}",
+            f"{relevance(item):.2f}",
             escape(safe(why)),
         )
     if hidden:

@@ -10,7 +10,7 @@ from haversack.gatherers.outline import definition_forms, merged, outline, shrin
 from haversack.gatherers.overview import overview
 from haversack.types import Candidate, Detail, FileText, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Located, Workspace
-from haversack_index.types import FileHit, Hit, Query, SearchResult
+from haversack_index.types import FileHit, Hit, Parts, Query, SearchResult
 
 # Files asked of the search: outlines are cheap, and breadth at a small budget comes from them.
 FILES_SEARCHED = 40
@@ -119,7 +119,7 @@ def _of_files(
                 title=title(file, workspace),
                 relevance=best.of_file(hit),
                 parts=hit.parts,
-                why=f"file {rank + 1} of the search",
+                why=f"file {rank + 1} of the search, by {_strongest(hit.parts)}",
                 file=file,
                 forms=shrinking(*(Form(Detail.OUTLINE, lines) for lines in outlines)),
                 origins=(origin(file),),
@@ -171,7 +171,7 @@ def _code(
         title=f"{title(file, workspace)} {name}".rstrip(),
         relevance=best.of_hit(source, hit),
         parts=source.parts,
-        why=f"hit {number + 1} in file {rank + 1} of the search",
+        why=f"hit {number + 1} in file {rank + 1} of the search, by {_strongest(source.parts)}",
         file=file,
         forms=definition_forms(
             file.lines,
@@ -185,6 +185,12 @@ def _code(
         file_rank=rank,
         flags=file_flags(file, stale=located.stale),
     )
+
+
+def _strongest(parts: Parts) -> str:
+    """The names of the two greatest parts of a score, as a person reads them."""
+    greatest = sorted((part for part in parts if part[1] > 0), key=lambda part: -part[1])[:2]
+    return " and ".join(name.replace("_", " ") for name, _ in greatest) or "nothing in particular"
 
 
 def _problem(code: str, message: str) -> Problem:

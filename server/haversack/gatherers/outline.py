@@ -10,12 +10,14 @@ from itertools import accumulate
 
 from haversack.types import Detail, Form
 from haversack_index.lexical import cut, words
-from haversack_index.types import Chunk, Symbol
+from haversack_index.types import Chunk, Symbol, SymbolKind
 
 Lines = tuple[int, int]
 
 # A header longer than this (a table of defaults, a long parameter list) says no more about the file.
 LONGEST_SIGNATURE = 4
+# A value tells less of its file than what can be called or made, unless the question names it.
+VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT, SymbolKind.FIELD, SymbolKind.PROPERTY})
 # What a file without any definition shows of itself: enough for a title and a first sentence.
 HEAD_LINES = 8
 # Spans of one large file for one question: about what a person reads of it before looking elsewhere.
@@ -62,15 +64,15 @@ def telling(symbols: Sequence[Symbol], asked: frozenset[str], around: Iterable[L
     # No symbol holds a place that starts after the last start or ends before the first end of all of them.
     last_start = max((start for start, _ in places), default=-1)
     first_end = min((end for _, end in places), default=0)
-    order: list[tuple[bool, int, int, int]] = []
+    order: list[tuple[bool, int, bool, int, int]] = []
     for position, symbol in enumerate(symbols):
         start, end = symbol.span.start, symbol.span.end
         holds = start <= last_start and end >= first_end and any(start <= a and b <= end for a, b in places)
         name = cut(symbol.name)
         n_matches = 0 if asked.isdisjoint(name) else len(asked.intersection(name))
-        order.append((not holds, -n_matches, symbol.depth, position))
+        order.append((not holds, -n_matches, symbol.kind in VALUES, symbol.depth, position))
     order.sort()
-    return [symbols[position] for _, _, _, position in order]
+    return [symbols[position] for *_, position in order]
 
 
 def speaking_spans(chunks: Sequence[Chunk], asked: frozenset[str], at: int | None = None) -> tuple[Lines, ...]:
