@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
     die_with_parent()
-    spec = _spec(json.loads(options.embedder)) if options.embedder else None
+    spec = embedder_spec(json.loads(options.embedder)) if options.embedder else None
     worker = Worker(options.folder, options.cache_dir, out, _rules(json.loads(options.rules)), spec, options.processes)
     threading.Thread(target=worker.listen, args=(sys.__stdin__ or sys.stdin,), daemon=True).start()
     worker.run()
@@ -279,7 +279,7 @@ class Worker:
             self.rules = _rules(cast("Mapping[str, Any]", command["rules"]))
         if "embedder" in command:
             value = command["embedder"]
-            self.spec = None if value is None else _spec(cast("Mapping[str, Any]", value))
+            self.spec = None if value is None else embedder_spec(cast("Mapping[str, Any]", value))
             self._embedder, self._failure, self._embed_tries = None, None, 0
         if self._pool is not None:
             self._pool.close()
@@ -348,8 +348,8 @@ def _rules(values: Mapping[str, Any]) -> WalkRules:
     return WalkRules(**{name: value for name, value in values.items() if name in known})
 
 
-def _spec(values: Mapping[str, Any]) -> EmbedderSpec:
-    factory = str(values.get("factory") or EmbedderSpec.factory)
+def embedder_spec(values: Mapping[str, Any]) -> EmbedderSpec:
+    factory = str(values.get("factory") or EmbedderSpec().factory)
     return EmbedderSpec(factory, dict(values.get("arguments") or {}))
 
 

@@ -21,11 +21,13 @@ from indexing import HashEmbedder, dump, index, module, serve_badly, serve_not_a
 from haversack_index import pool as pool_module
 from haversack_index.client import WorkerClient, WorkerEvent
 from haversack_index.database import cursor_of, database_path, open_reading
+from haversack_index.embed import load_embedder
 from haversack_index.pool import EmbedderSpec, ParsePool
 from haversack_index.prepare import Prepared, Task
 from haversack_index.reader import IndexReader
 from haversack_index.types import IndexState, Query, Tier
 from haversack_index.walk import WalkRules
+from haversack_index.worker import embedder_spec
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
@@ -396,3 +398,8 @@ async def test_a_worker_that_always_crashes_is_given_up(folder: Path, cache: Pat
     assert len([event for event in listener.events if event.kind == "problem"]) == 5
     await client.update()
     await client.stop()
+
+
+def test_an_embedder_without_a_factory_is_the_built_in_one() -> None:
+    """A caller that names no factory means the default, so its vectors are made all the same."""
+    assert embedder_spec({}).load().id == load_embedder("static").id
