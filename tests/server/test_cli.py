@@ -109,6 +109,17 @@ def test_index_tells_its_state(capsys: pytest.CaptureFixture[str], place: Run) -
     assert (status["state"], status["files"], status["skipped"]) == ("ready", 1, {"secret-name": 1})
 
 
+def test_a_rebuild_makes_the_index_once(capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path) -> None:
+    """From nothing, in one pass: its generation is that of a first build."""
+    _, out, _ = typed(capsys, (place[0], tmp_path), "index", "--json")
+    first = json.loads(out)
+    code, out, _ = typed(capsys, (place[0], tmp_path), "index", "--rebuild", "--json")
+    rebuilt = json.loads(out)
+    assert code == arguments.OK
+    assert (rebuilt["state"], rebuilt["files"]) == ("ready", 1)
+    assert rebuilt["generation"] == first["generation"]
+
+
 def test_doctor_checks_every_part(capsys: pytest.CaptureFixture[str], place: Run) -> None:
     """Each with ok or with what to do."""
     code = main(["doctor", "--json", "--cache-dir", str(place[1])])

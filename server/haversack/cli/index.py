@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import platformdirs
 from rich.console import Console
@@ -13,6 +14,8 @@ from haversack.cli.arguments import FAILED, OK, Options
 from haversack.cli.opening import brought_up_to_date, opened, run_async
 from haversack.local_index import LocalIndexing
 from haversack.session import Session
+from haversack.types import HaversackError
+from haversack_index.database import database_path, remove
 from haversack_index.types import IndexState, IndexStatus
 
 
@@ -37,16 +40,27 @@ async def _status(options: Options, session: Session) -> IndexStatus:
     if options.status:
         return stored_status(session, options)
     if options.rebuild:
-        session.start_indexing()
-        await session.wait_ready()
-        await session.rebuild()
+        _forget(session, options)
     return await brought_up_to_date(session)
+
+
+def _forget(session: Session, options: Options) -> None:
+    """Take the index away before the work starts: asked later, the indexer would first bring the old one up to date."""
+    path = database_path(Path(session.folders[0].root), _cache_dir(options))
+    try:
+        remove(path)
+    except OSError as error:
+        message = f"The index {path} cannot be removed: {error.strerror or error}."
+        raise HaversackError("index_not_removed", message, "Check who owns the cache folder.") from error
+
+
+def _cache_dir(options: Options) -> Path:
+    return options.cache_dir or platformdirs.user_cache_path("haversack")
 
 
 def stored_status(session: Session, options: Options) -> IndexStatus:
     """The index as it lies on the disk, without touching it."""
-    cache_dir = options.cache_dir or platformdirs.user_cache_path("haversack")
-    reader = LocalIndexing(cache_dir).open_reader(session.folders[0], session.settings)
+    reader = LocalIndexing(_cache_dir(options)).open_reader(session.folders[0], session.settings)
     try:
         return reader.status()
     finally:
