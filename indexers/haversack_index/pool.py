@@ -46,7 +46,7 @@ class EmbedderSpec:
     """An embedder by name, so that each process can make its own: `module:function` and its keyword arguments."""
 
     factory: str = "haversack_index.embed:load_embedder"
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Mapping[str, Any] = field(default_factory=lambda: {"kind": "static"})
 
     def load(self) -> Embedder:
         """Whatever the factory raises, this raises."""

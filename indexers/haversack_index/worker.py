@@ -349,8 +349,9 @@ def _rules(values: Mapping[str, Any]) -> WalkRules:
 
 
 def embedder_spec(values: Mapping[str, Any]) -> EmbedderSpec:
-    factory = str(values.get("factory") or EmbedderSpec().factory)
-    return EmbedderSpec(factory, dict(values.get("arguments") or {}))
+    default = EmbedderSpec()
+    factory, arguments = values.get("factory") or default.factory, values.get("arguments") or default.arguments
+    return EmbedderSpec(str(factory), dict(arguments))
 
 
 if __name__ == "__main__":
