@@ -208,6 +208,16 @@ def test_a_common_name_says_little(tmp_path: Path) -> None:
     assert all(each.relevance < 0.5 for each in ask(world, "what does `get` do"))
 
 
+def test_definitions_past_the_limit_are_told(tmp_path: Path) -> None:
+    """A name with very many definitions gives the best ones, and the reply says that there are more."""
+    files = {f"m{i:02}.py": "def handle():\n    return 1\n" for i in range(symbols.MOST_DEFINITIONS + 5)}
+    world = World(tmp_path, {"ws": files})
+    found, problems = run(symbols.gather(world.plan("what does handle() do"), world.workspace()))
+    assert len([each for each in found if each.why.startswith("defines")]) == symbols.MOST_DEFINITIONS
+    assert [problem.code for problem in problems] == ["symbols_capped"]
+    assert problems[0].message.startswith("5 more")
+
+
 def test_a_definition_gone_from_disk_is_not_served(world: World) -> None:
     """The index remembers it, the file does not."""
     world.write("ws", "core.py", "class Context:\n    pass\n")

@@ -34,13 +34,19 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
     asked = _asked(plan)
     sight = await workspace.run(_in_sight, plan, workspace)
     found: dict[str, Candidate] = {}
+    n_left = 0
     for folder in workspace.folders_in_play(plan.request.folder):
-        definitions = await workspace.run(_definitions, folder.key, asked, sight, plan, workspace)
+        definitions, n_more = await workspace.run(_definitions, folder.key, asked, sight, plan, workspace)
+        n_left += n_more
         for candidate in definitions:
             found.setdefault(candidate.id, candidate)
         for candidate in await workspace.run(_users, folder.key, asked, definitions, plan, workspace):
             found.setdefault(candidate.id, candidate)
-    return tuple(found.values()), ()
+    if not n_left:
+        return tuple(found.values()), ()
+    message = f"{n_left} more definitions of the names you ask about were left out."
+    problem = Problem(Source.SYMBOLS.value, "symbols_capped", message, "Write a name with its class, or name the file.")
+    return tuple(found.values()), (problem,)
 
 
 def _asked(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -95,10 +101,11 @@ def _in_sight(plan: Plan, workspace: Workspace) -> _Sight:
 
 def _definitions(
     folder: str, asked: dict[str, tuple[str, ...]], sight: _Sight, plan: Plan, workspace: Workspace
-) -> list[Candidate]:
+) -> tuple[list[Candidate], int]:
+    """Definitions of the names, best first, and how many of those asked for are past the limit."""
     names = tuple(dict.fromkeys((*asked, *sight.names)))[:MOST_NAMES]
     if not names:
-        return []
+        return [], 0
     defined = workspace.definitions(folder, names, 4 * MOST_DEFINITIONS)
     # A definition the user has before their eyes is no news.
     defined = tuple(each for each in defined if each.symbol.name in asked or not sight.shows(each))
@@ -112,7 +119,8 @@ def _definitions(
     ]
     scored = [pair for pair in scored if pair[1] > 0]
     scored.sort(key=lambda pair: (-pair[1], pair[0].file.path, pair[0].symbol.span.start))
-    return [
+    n_left = sum(each.symbol.name in asked for each, _ in scored[MOST_DEFINITIONS:])
+    taken = [
         _candidate(
             each,
             relevance,
@@ -124,6 +132,7 @@ def _definitions(
         )
         for rank, (each, relevance) in enumerate(scored[:MOST_DEFINITIONS])
     ]
+    return taken, n_left
 
 
 def _relevance(
