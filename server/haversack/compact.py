@@ -35,6 +35,7 @@ def compact(history: Sequence[Message], share: int, counter: Counter) -> History
     together. Raises `context_window_exceeded` when what must stay does not fit.
     """
     given = tuple(history)
+    counter = _Once(counter)
     before = _cost(given, counter)
     if before <= share:
         return History(given, CompactTier.NONE, before, before, warning=before > WARNING_SHARE * share)
@@ -45,6 +46,20 @@ def compact(history: Sequence[Message], share: int, counter: Counter) -> History
         if after <= share:
             return History(messages, tier, before, after, warning=True, note=_note(given, messages))
     raise _too_large(messages, share, counter)
+
+
+class _Once:
+    """A counter that knows what a message cost: every step asks for the cost of the whole conversation again."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.count = counter.count
+        self._known: dict[int, tuple[Message, int]] = {}  # by identity; the message is kept, so no other takes its id
+
+    def of(self, message: Message) -> int:
+        known = self._known.get(id(message))
+        if known is None:
+            known = self._known[id(message)] = (message, message_tokens(message, self))
+        return known[1]
 
 
 def strip_tools(messages: tuple[Message, ...], share: int, counter: Counter) -> tuple[Message, ...]:
@@ -63,7 +78,7 @@ def plain_digest(messages: tuple[Message, ...], share: int, counter: Counter) ->
     As few as needed are folded; each fold takes a whole exchange of tool call and results with it.
     """
     fixed = untouchable(messages)
-    costs = [message_tokens(message, counter) for message in messages]
+    costs = [_tokens(message, counter) for message in messages]
     left, folded = sum(costs), list[int]()
     best = messages
     for group in exchanges(messages):
@@ -125,6 +140,8 @@ def _stripped(message: Message, tool: str) -> Message:
         else call
         for call in message.tool_calls
     )
+    if content == message.content and calls == message.tool_calls:
+        return message
     return replace(message, content=content, tool_calls=calls)
 
 
@@ -165,7 +182,11 @@ def _if_smaller(candidate: tuple[Message, ...], current: tuple[Message, ...], co
 
 
 def _cost(messages: Sequence[Message], counter: Counter) -> int:
-    return sum(message_tokens(message, counter) for message in messages)
+    return sum(_tokens(message, counter) for message in messages)
+
+
+def _tokens(message: Message, counter: Counter) -> int:
+    return counter.of(message) if isinstance(counter, _Once) else message_tokens(message, counter)
 
 
 def _note(given: Sequence[Message], left: Sequence[Message]) -> str:
@@ -175,8 +196,8 @@ def _note(given: Sequence[Message], left: Sequence[Message]) -> str:
 
 def _too_large(messages: Sequence[Message], share: int, counter: Counter) -> HaversackError:
     needed = _cost(messages, counter)
-    largest = max(range(len(messages)), key=lambda at: message_tokens(messages[at], counter))
-    role, size = messages[largest].role.value, message_tokens(messages[largest], counter)
+    largest = max(range(len(messages)), key=lambda at: _tokens(messages[at], counter))
+    role, size = messages[largest].role.value, _tokens(messages[largest], counter)
     return HaversackError(
         "context_window_exceeded",
         f"The recent and pinned part of the conversation needs {needed:,} tokens, {needed - share:,} more than "

@@ -150,3 +150,18 @@ def test_a_call_is_untouchable_when_its_result_is_recent() -> None:
     call = Message(Role.ASSISTANT, "", (ToolCall("1", "read", "{}"),))
     recent = (Message(Role.TOOL, "x", tool_call_id="1"), *(said(Role.USER, 1) for _ in range(KEEP_RECENT - 1)))
     assert untouchable((said(Role.USER, 1), call, *recent)) == {1, 2, 3, 4, 5}
+
+
+def test_each_message_is_counted_once() -> None:
+    """A long conversation costs one count a message, not one for every step that asks for the whole."""
+
+    class Counting:
+        calls = 0
+
+        def count(self, text: str) -> int:
+            self.calls += 1
+            return len(text)
+
+    counter = Counting()
+    compact([Message(Role.USER, f"message {number}") for number in range(2_000)], 400, counter)
+    assert counter.calls < 2_100

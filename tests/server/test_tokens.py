@@ -213,3 +213,20 @@ def test_lines_are_counted_one_by_one() -> None:
     costs = counter.count_lines(lines)
     assert len(costs) == len(lines)
     assert sum(costs) >= counter.count("".join(lines)) * 0.95
+
+
+@pytest.mark.parametrize("family", ["o200k", "unknown"])
+def test_large_texts_are_counted_in_parts(family: str) -> None:
+    """No tokenizer sees a megabyte at once, and cutting where lines begin leaves the count as it is."""
+    seen: list[int] = []
+    count = tokens.counter(family)
+
+    def watched(text: str) -> int:
+        seen.append(len(text))
+        return count.count(text)
+
+    raw = tokens._Counter(count.name, True, watched, watched)
+    code = "def first(value):\n    return value + 1\n\n" * 20_000
+    assert raw.count(code) == pytest.approx(count.count(code[:40_000]) * len(code) / 40_000, rel=0.001)
+    raw.count("_" * 1_000_000)
+    assert max(seen) <= 2 * tokens.SLICE
