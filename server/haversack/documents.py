@@ -91,8 +91,12 @@ class Documents:
 
     def position(self, uri: str, position: Position) -> Position:
         """A client's position in code points. Without the text of the document the column stays as it is."""
+        return self.places(uri)(position)
+
+    def places(self, uri: str) -> Callable[[Position], Position]:
+        """What `position` does, for many positions of one document."""
         document = self._open.get(uris.canonical(uri))
-        return position if document is None else document.position(position)
+        return _as_given if document is None else document.position
 
     def _touch(self, uri: str) -> None:
         key = uris.canonical(uri)
@@ -100,6 +104,10 @@ class Documents:
         self._recent[key] = uri
         if len(self._recent) > MAX_RECENT:
             del self._recent[next(iter(self._recent))]
+
+
+def _as_given(position: Position) -> Position:
+    return position
 
 
 class OpenDocument:

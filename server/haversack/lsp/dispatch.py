@@ -11,6 +11,7 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 from enum import Enum
+from itertools import islice
 from typing import Any, cast
 
 from lsprotocol import types as lsp
@@ -23,6 +24,9 @@ from haversack.lsp.transport import BadFrame
 from haversack.types import HaversackError, InvalidRequest
 
 log = logging.getLogger("haversack.lsp")
+
+# Fields without a meaning that a reply names; whoever sends more has seen from these what is wrong.
+MAX_UNKNOWN = 20
 
 Json = dict[str, Any]
 Handler = Callable[..., Any]
@@ -162,7 +166,7 @@ class Dispatcher(LanguageServerProtocol):
         own: type[Any] | None = protocol.params_class(method)
         try:
             if own is not None:
-                return wire.read(_present(raw), own), tuple(wire.unknown_fields(raw, own))
+                return wire.read(_present(raw), own), tuple(islice(wire.unknown_fields(raw, own), MAX_UNKNOWN))
             kind = self.get_message_type(method)
             return (self._converter.structure(fields, kind).params if kind else raw,)
         except Failure:

@@ -12,6 +12,9 @@ from haversack.documents import Documents, Edit, Encoding
 from haversack.lsp import protocol
 from haversack.types import InvalidRequest
 
+# Characters of an unknown field's name that the reply repeats: what the client sent need not come back whole.
+MAX_SHOWN_NAME = 100
+
 E = TypeVar("E", types.MentionKind, types.Role)
 
 
@@ -40,11 +43,12 @@ def request(
 
 
 def diagnostics(params: protocol.DiagnosticsParams, documents: Documents) -> tuple[types.Diagnostic, ...]:
+    place = documents.places(params.uri)
     return tuple(
         types.Diagnostic(
             uri=params.uri,
-            start=_position(each.range.start, params.uri, documents),
-            end=_position(each.range.end, params.uri, documents),
+            start=place(_position(each.range.start)),
+            end=place(_position(each.range.end)),
             severity=each.severity,
             message=each.message,
             source=each.source or "",
@@ -101,21 +105,21 @@ def options(given: object) -> tuple[bool, dict[str, Any]]:
 
 
 def _active(active: protocol.ActiveDocument, documents: Documents) -> types.ActiveDocument:
-    uri = active.uri
+    place = documents.places(active.uri)
     return types.ActiveDocument(
-        uri=uri,
-        position=_position(active.position, uri, documents) if active.position else None,
-        selection=_range(active.selection, uri, documents) if active.selection else None,
-        visible=tuple(_range(each, uri, documents) for each in active.visible_ranges),
+        uri=active.uri,
+        position=place(_position(active.position)) if active.position else None,
+        selection=_range(active.selection, place) if active.selection else None,
+        visible=tuple(_range(each, place) for each in active.visible_ranges),
     )
 
 
-def _position(position: protocol.Position, uri: str, documents: Documents) -> types.Position:
-    return documents.position(uri, types.Position(position.line, position.character))
+def _position(position: protocol.Position) -> types.Position:
+    return types.Position(position.line, position.character)
 
 
-def _range(span: protocol.Range, uri: str, documents: Documents) -> types.Range:
-    start, end = _position(span.start, uri, documents), _position(span.end, uri, documents)
+def _range(span: protocol.Range, place: Callable[[types.Position], types.Position]) -> types.Range:
+    start, end = place(_position(span.start)), place(_position(span.end))
     if (end.line, end.character) < (start.line, start.character):
         start, end = end, start
     return types.Range(start, end)
@@ -167,6 +171,7 @@ def _member(kind: type[E], value: str, path: str) -> E:
 
 
 def _unknown_field(name: str) -> types.Problem:
+    shown = name if len(name) <= MAX_SHOWN_NAME else f"{name[:MAX_SHOWN_NAME]}…"
     return types.Problem(
-        "request", "unknown_field", f"{name} is not a field of this request.", "Check its spelling, or leave it out."
+        "request", "unknown_field", f"{shown} is not a field of this request.", "Check its spelling, or leave it out."
     )

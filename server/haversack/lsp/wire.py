@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import attrs
@@ -49,17 +50,23 @@ def unknown_fields(raw: object, cls: object, path: str = "params") -> Iterator[s
     """Paths of the fields in `raw` that `cls` does not have."""
     for member in (cls, *get_args(cls)):
         if isinstance(raw, dict) and isinstance(member, type) and attrs.has(member):
-            hints = get_type_hints(member)
-            known = {camel(field.name): hints[field.name] for field in attrs.fields(member)}
+            known = _fields(member)
             for name, value in cast("dict[str, object]", raw).items():
                 if name not in known:
                     yield f"{path}.{name}"
                 else:
                     yield from unknown_fields(value, known[name], f"{path}.{name}")
             return
-    if isinstance(raw, list) and get_args(cls):
+    if isinstance(raw, list) and (kinds := get_args(cls)) and attrs.has(kinds[0]):
         for place, value in enumerate(cast("list[object]", raw)):
-            yield from unknown_fields(value, get_args(cls)[0], f"{path}[{place}]")
+            yield from unknown_fields(value, kinds[0], f"{path}[{place}]")
+
+
+@cache
+def _fields(cls: type) -> Mapping[str, Any]:
+    """Names in JSON and types of the fields of an attrs class; looked up once, a conversation has many messages."""
+    hints = get_type_hints(cls)
+    return {camel(field.name): hints[field.name] for field in attrs.fields(cls)}
 
 
 def camel(name: str) -> str:
