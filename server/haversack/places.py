@@ -107,7 +107,7 @@ def _absolute(
         if relative is not None:
             return next(_in_folders(value, relative, (folder,), is_open), None)
     # The workspace may have been opened through a link: compare where the path really leads.
-    return _real_place(value, os.path.realpath(spelling), folders)
+    return _real_place(value, spelling, folders)
 
 
 def _in_folders(
@@ -119,12 +119,17 @@ def _in_folders(
             continue
         full = os.path.join(folder.root, relative)
         if os.path.lexists(full):
-            place = _real_place(value, os.path.realpath(full), (folder, *folders))
+            place = _real_place(value, full, (folder, *folders))
             if place is not None:
                 yield place
 
 
-def _real_place(value: str, real: str, folders: Sequence[Folder]) -> Place | None:
+def _real_place(value: str, path: str, folders: Sequence[Folder]) -> Place | None:
+    """Where a path really leads; None when that does not exist, or changes while it is looked at."""
+    try:
+        real = os.path.realpath(path)
+    except OSError:  # a link that was there was not when it was read
+        return None
     for folder in folders:
         relative = _relative(real, folder.root)
         if relative is not None:

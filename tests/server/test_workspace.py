@@ -172,6 +172,18 @@ def test_a_file_swapped_for_a_link_never_leaks(tmp_path: Path) -> None:
     assert "SECRET\n" not in seen
 
 
+def test_a_link_that_vanishes_under_the_question_names_nothing(linked: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link gone between two looks at it is an unknown name, not a failure of everything that was mentioned."""
+
+    def gone(path: str) -> str:
+        raise FileNotFoundError(path)
+
+    workspace = linked.workspace()
+    monkeypatch.setattr("haversack.places.os.path.realpath", gone)
+    assert workspace.resolve("inner/a.py") == ()
+    assert workspace.resolve(str(linked.tmp / "elsewhere")) == ()
+
+
 def test_an_open_buffer_replaces_its_file(tmp_path: Path) -> None:
     """The unsaved text answers while the document is open, the disk afterwards, and the file says which."""
     world = World(tmp_path, {"ws": {"conf.py": "limit = 10\n"}})
