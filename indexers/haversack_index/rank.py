@@ -30,9 +30,9 @@ FURTHER_CHUNKS = 3
 # Words of the question in the path, and how much of the file's own name they cover.
 PATH_WORDS = 0.45
 FILE_NAME = 0.35
-# The question defines or writes out a name or a path of the file: rarely by chance.
+# The question writes out a name that the chunk defines, or the file's path; the path outweighs all the rest.
 WRITTEN_NAME = 0.4
-WRITTEN_PATH = 1.5
+WRITTEN_PATH = 2.5
 # What is left of a file's score unless that kind of file is wanted. At 0.5 tests begin to crowd out what they test.
 TEST_SHARE = 0.35
 DOCS_SHARE = 0.35
@@ -173,7 +173,8 @@ def _file_parts(path: str, found: Sequence[_Weighed], words: float, query: Query
     _add(parts, "further", BEST_CHUNK * sum(score * FURTHER_DECAY**at for at, score in enumerate(further, 1)))
     _add(parts, "path", PATH_WORDS * any_chunk.path_match)
     _add(parts, "file_name", FILE_NAME * any_chunk.stem_match)
-    _add(parts, "written_path", WRITTEN_PATH if _is_written(path, query.paths) else 0.0)
+    if _is_written(path, query.paths):  # who writes the path of a test wants that test
+        return (*parts, ("written_path", WRITTEN_PATH))
     kind, share = kind_share(path, query)
     _add(parts, kind, (share - 1.0) * sum(value for _, value in parts))
     return tuple(parts)
