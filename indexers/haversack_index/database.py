@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -105,6 +106,8 @@ def open_writing(path: Path) -> tuple[apsw.Connection, str]:
 
 def open_reading(path: Path) -> tuple[apsw.Connection, str]:
     """A connection that cannot write, and why it has no vector extension, if so. apsw.Error: no usable database."""
+    if _wrong_kind(path) is not None:
+        raise apsw.CantOpenError("not a file")
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)  # WAL needs its shared-memory file
     try:
         problem = load_vector_extension(connection)
@@ -185,10 +188,22 @@ class _UnusableError(Exception):
     """A database file that cannot be used; the text completes "The index was ..."."""
 
 
+def _wrong_kind(path: Path) -> str | None:
+    """What stands in the place of a database file, None when that is a file or nothing."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return None
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return None if stat.S_ISREG(mode) else "a link or a special file"
+
+
 def _open_checked(path: Path) -> apsw.Connection:
-    if path.is_dir():
-        raise _UnusableError("a folder")
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)  # created closed to others whatever the umask
+    if (kind := _wrong_kind(path)) is not None:
+        raise _UnusableError(kind)
+    # Created closed to others whatever the umask. Never through a link: its target is not ours to close or to write.
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with suppress(OSError, AttributeError):
         os.fchmod(descriptor, 0o600)
     os.close(descriptor)

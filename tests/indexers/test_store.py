@@ -73,13 +73,25 @@ def _a_folder(path: Path) -> None:
     (path / "inside").write_text("x")
 
 
+def _a_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.parent.parent / "target")
+
+
+def _a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def _another_format(path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA user_version=999")
     connection.close()
 
 
-@pytest.mark.parametrize("damage", [_overwrite_the_middle, _not_a_database, _a_folder, _another_format])
+@pytest.mark.parametrize(
+    "damage", [_overwrite_the_middle, _not_a_database, _a_folder, _a_link, _a_pipe, _another_format]
+)
 def test_a_damaged_index_is_set_aside_and_rebuilt(folder: Path, cache: Path, damage: object) -> None:
     """Bug B87: noise in the middle, another file, a folder in its place, another format: one line, then it works."""
     index(folder, cache)
@@ -90,7 +102,7 @@ def test_a_damaged_index_is_set_aside_and_rebuilt(folder: Path, cache: Path, dam
     assert reader.search(Query("zebra")).files[0].path == "a.py"
     index(folder, cache)
     assert dump(folder, cache) == fresh
-    assert Path(f"{path}.damaged").exists()
+    assert os.path.lexists(f"{path}.damaged")
     status = reader.status()
     assert status.state is IndexState.DEGRADED
     assert len(status.problems) == 1
@@ -99,6 +111,23 @@ def test_a_damaged_index_is_set_aside_and_rebuilt(folder: Path, cache: Path, dam
     index(folder, cache)
     assert reader.status().state is IndexState.READY
     reader.close()
+
+
+def test_a_link_in_the_place_of_an_index_is_not_followed(folder: Path, cache: Path, tmp_path: Path) -> None:
+    """The file a link leads to keeps its bytes and its mode, and is what no question is answered from."""
+    index(folder, cache)
+    path = database_path(folder, cache)
+    target = tmp_path / "target"
+    path.rename(target)
+    target.chmod(0o644)
+    before = target.read_bytes()
+    path.symlink_to(target)
+    reader = IndexReader(folder, cache)
+    assert reader.search(Query("zebra")).tier is Tier.COUNT
+    reader.close()
+    Store(path).close()
+    assert not path.is_symlink()
+    assert (target.read_bytes(), stat.S_IMODE(target.stat().st_mode)) == (before, 0o644)
 
 
 def test_damage_is_looked_for_when_the_writer_opens(folder: Path, cache: Path) -> None:
