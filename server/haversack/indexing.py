@@ -164,12 +164,14 @@ class FolderIndex:
             if reader is not None:
                 reader.close()
         self.reader = None
+        self._opened.set()
         self._settled.set()
 
     async def _started(self) -> None:
         self.start()
         if self._starting is not None:
-            await asyncio.shield(self._starting)
+            # Not awaited itself: who waits is not cancelled when the folder goes, and giving up does not end the start.
+            await asyncio.wait({self._starting})
 
     async def _start(self) -> None:
         try:

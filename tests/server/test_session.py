@@ -199,6 +199,17 @@ async def test_removed_folders_stop(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_removing_a_folder_cancels_no_request(tmp_path: Path) -> None:
+    """A rebuild that waits for a folder's start is answered when the folder goes; only clients cancel requests."""
+    async with make_session(FakeIndexing()) as session:
+        session.add_folder(tmp_path.as_uri(), "ws")
+        waiting = asyncio.create_task(session.rebuild("ws"))
+        await asyncio.sleep(0)
+        session.remove_folder(tmp_path.as_uri())
+        await waiting
+
+
+@pytest.mark.asyncio
 async def test_settings_reach_requests_and_workers(tmp_path: Path) -> None:
     """Later layers win, bad values become problems of every answer; a worker hears of what shapes its index only."""
     index, line = FakeIndexing(), FakeLine()
