@@ -118,3 +118,32 @@ def test_order_does_not_depend_on_the_order_of_the_pool() -> None:
     """Same pool, other order: the same result."""
     pool = [chunk(f"{n % 3}.py", n, keyword=n % 5, cosine=n % 7 / 7, counts=words(retry=n % 2)) for n in range(20)]
     assert rank(pool, Query("x"), 0.5, RARITY) == rank(pool[::-1], Query("x"), 0.5, RARITY)
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        (chunk("b.py", keyword=0.5, name_match=1.0),),
+        (chunk("b.py", keyword=0.5, path_match=1.0),),
+        (chunk("b.py", keyword=0.5, stem_match=1.0),),
+        (chunk("b.py", keyword=0.5), chunk("b.py", 9, keyword=0.4)),
+        (chunk("b.py", keyword=0.5), chunk("b.py", 9, keyword=0.4), chunk("b.py", 18, keyword=0.4)),
+    ],
+    ids=["names", "path", "file name", "a further chunk", "two further chunks"],
+)
+def test_each_part_parts_equal_files(better: tuple[ScoredChunk, ...]) -> None:
+    """Of two files whose best chunks are alike, the one with one thing more comes first, against the order of paths."""
+    plain = chunk("a.py", keyword=0.5)
+    one_further = chunk("a.py", 9, keyword=0.4)
+    pool = [plain, *([one_further] if len(better) == 3 else []), *better]
+    assert order(*pool) == ["b.py", "a.py"]
+
+
+def test_the_nearest_chunk_lifts_its_file_apart_from_the_best_one() -> None:
+    """A file whose best chunk is found by words gains from another that is near in meaning."""
+    worded = (chunk("a.py", keyword=1.0, cosine=0.0), chunk("b.py", keyword=1.0, cosine=0.0))
+    near = chunk("b.py", 9, keyword=0.0, cosine=0.5)
+    far = chunk("a.py", 9, keyword=0.5, cosine=0.0)
+    files = rank([*worded, near, far], Query("x"), 0.5, RARITY)
+    assert dict(files[0].parts).get("meaning", 0.0) > 0
+    assert files[0].path == "b.py"
