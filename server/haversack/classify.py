@@ -36,6 +36,8 @@ MOST_NAMES = 40
 # Messages longer than this are not small talk or a general question, whatever words they hold.
 LONGEST_TALK = 12
 LONGEST_GENERAL = 25
+# What the user points at may take this much longer than what is only likely to help: without it the answer is wrong.
+NAMED_PATIENCE = 2
 # Shorter words are too close to too many others for a slip to be told.
 SHORTEST_SLIP = 6
 
@@ -351,4 +353,4 @@ def _sources(
         sources.append(Source.EDITS)
     if snapshot.diagnostics or any(mention.kind is MentionKind.PROBLEMS for mention in mentions):
         sources.append(Source.DIAGNOSTICS)
-    return tuple((source, deadline) for source in sources)
+    return tuple((each, deadline * (NAMED_PATIENCE if each is Source.MENTIONS else 1)) for each in sources)

@@ -31,12 +31,13 @@ from haversack.types import (
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the stages report besides their results. `index`: generation and tier per folder."""
+    """What the stages report besides their results. `index`: generation and tier per folder, `folders`: their names."""
 
     tokens: TokenUse
     timings: tuple[Timing, ...] = ()
     problems: tuple[Problem, ...] = ()
     index: Mapping[str, object] | None = None
+    folders: tuple[str, ...] = ()
 
 
 def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: Circumstances) -> Manifest:
@@ -46,7 +47,7 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
     """
     warnings = _warnings(packed.blocks)
     rows = [
-        _row(item, decision, warnings.get(decision.id, ()))
+        _row(item, decision, warnings.get(decision.id, ()), circumstances.folders)
         for item, decision in zip(scored, packed.decisions, strict=True)
     ]
     rows.sort(key=lambda row: (_ORDER[row.outcome], -row.score, row.id))
@@ -85,10 +86,11 @@ def canonical_hash(value: object) -> str:
 _ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 2, Outcome.EXCLUDED: 3}
 
 
-def _row(item: Scored, decision: Decision, warnings: Sequence[str]) -> ManifestItem:
+def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Sequence[str]) -> ManifestItem:
     candidate = item.marked.candidate
     file = candidate.file
-    names = (candidate.title, file.path if file else "")
+    folder, path = _place(candidate, folders)
+    names = (candidate.title, path or "")
     flags = dict.fromkeys((*candidate.flags, *warnings))
     if any(label(name) != name for name in names):
         flags["escaped-name"] = None
@@ -97,8 +99,8 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str]) -> ManifestI
         source=candidate.source,
         kind=candidate.kind,
         title=label(candidate.title),
-        folder=file.folder if file else "",
-        path=file.path if file else None,
+        folder=folder,
+        path=path,
         lines=_cover(candidate),
         required=item.marked.required,
         restricted=item.marked.restricted,
@@ -131,6 +133,17 @@ _SIGNS = (
     ("invisible-text", has_invisible_text),
     ("instruction-like", reads_like_orders),
 )
+
+
+def _place(candidate: Candidate, folders: Sequence[str]) -> tuple[str, str | None]:
+    """Folder and path of the file it is, or of the one file its text is from; a text of several files has no path."""
+    if candidate.file is not None:
+        return candidate.file.folder, candidate.file.path
+    if len(candidate.origins) == 1:
+        for folder in folders:
+            if candidate.origins[0].startswith(f"{folder}/"):
+                return folder, candidate.origins[0].removeprefix(f"{folder}/")
+    return "", None
 
 
 def _cover(candidate: Candidate) -> tuple[int, int] | None:

@@ -243,7 +243,8 @@ SETTINGS: tuple[Setting, ...] = (
         "1500",
         "10 to 60,000 milliseconds",
         ANYWHERE,
-        "How long a source (search, symbols, git …) may take. A late one costs its results, never the reply.",
+        "How long a source (search, symbols, git …) may take; finding what you name, twice as long. "
+        "A late one costs its results, never the reply.",
         "`classify`: the deadline of every source in the plan",
     ),
     Setting(

@@ -391,6 +391,7 @@ class Reason(StrEnum):
     SECRET = "secret redacted"
     UNREADABLE = "could not be read"
     OUTSIDE = "outside the workspace"
+    LATE = "not reached in time"
 
 
 @dataclass(frozen=True, slots=True)

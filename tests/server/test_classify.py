@@ -285,6 +285,7 @@ def test_sources_follow_the_request() -> None:
     assert [source for source, _ in plan("hi", supplied=(Supplied("1", "t", "x"),)).sources] == [Source.SUPPLIED]
     asked = {source for source, _ in plan("look at @problems").sources}
     assert {Source.MENTIONS, Source.DIAGNOSTICS} <= asked
+    assert dict(plan("look at @a.py").sources)[Source.MENTIONS] == 3.0  # what the user names is worth waiting for
 
 
 def test_the_same_message_gives_the_same_plan() -> None:

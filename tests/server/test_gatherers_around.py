@@ -68,6 +68,15 @@ def test_edits_of_secret_and_ignored_files_stay_where_they_are(world: World) -> 
     assert run(edits.gather(world.plan("why is it slow"), world.workspace())) == ((), ())
 
 
+def test_edits_of_more_documents_than_are_taken_are_counted(world: World) -> None:
+    """A replacement over a whole project leaves many documents unsaved; the reply says how many it did not look at."""
+    for number in range(edits.MOST_DOCUMENTS + 2):
+        world.open("ws", f"new{number:02}.py", TEXT, changed=((50, 51),))
+    candidates, problems = run(edits.gather(world.plan("why is it slow"), world.workspace()))
+    assert len(candidates) == edits.MOST_DOCUMENTS
+    assert [(each.code, each.message[:2]) for each in problems] == [("edits_capped", "2 ")]
+
+
 def test_edits_past_the_end_do_no_harm(world: World) -> None:
     """A range remembered from a longer text is cut or dropped."""
     world.open("ws", "a.py", "one\ntwo\n", changed=((500, 600),))
@@ -111,6 +120,16 @@ def test_diagnostics_come_when_they_matter(world: World) -> None:
     assert ask_problems(world, "where is the login") == ((), [])
     world.diagnostics = ()
     assert ask_problems(world, "fix @problems") == ((), ["no_problems"])
+
+
+def test_problems_of_more_files_than_are_taken_are_counted(world: World) -> None:
+    """The reply says how many files it did not look at."""
+    for number in range(diagnostics.MOST_FILES + 3):
+        world.write("ws", f"new{number:02}.py", TEXT)
+    world.diagnostics = tuple(problem(world, f"new{n:02}.py", 1, "bad") for n in range(diagnostics.MOST_FILES + 3))
+    candidates, problems = run(diagnostics.gather(world.plan("fix @problems"), world.workspace()))
+    assert len(candidates) == diagnostics.MOST_FILES
+    assert [(each.code, each.message[:2]) for each in problems] == [("diagnostics_capped", "3 ")]
 
 
 def ask_diff(world: World, text: str) -> tuple[dict[str, Candidate], list[str]]:
@@ -247,6 +266,16 @@ def test_rules_always_come_and_other_memories_when_they_fit(world: World) -> Non
     assert found[0].parts[0][0] == "rule"
     store.add("rule", "Long", "x" * 5_000, "user", now=6.0)
     assert [each.required for each in ask_knowledge(world, "why", Kind.MEMORY)] == [True, True, False]
+
+
+def test_memories_beyond_the_best_are_counted(world: World) -> None:
+    """More memories than are taken speak of the question: the reply says how many."""
+    store = world.memory = MemoryStore(world.tmp / "m.db")
+    for number in range(knowledge.MOST_MEMORIES + 4):
+        store.add("knowledge", f"Queue {number}", "Jobs run in the redis queue.", "user", now=float(number))
+    candidates, problems = run(knowledge.gather(world.plan("why is the redis queue stuck"), world.workspace()))
+    assert len(candidates) == knowledge.MOST_MEMORIES
+    assert [(each.code, each.message[:2]) for each in problems] == [("memories_capped", "4 ")]
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from gathering import World, lines_of, run
 
+from haversack.gather import gather
 from haversack.gatherers import mentions
 from haversack.types import (
     ActiveDocument,
     Candidate,
     Detail,
+    FileText,
     Kind,
     Mention,
     MentionKind,
@@ -22,7 +25,9 @@ from haversack.types import (
     Reason,
     Request,
     Settings,
+    Source,
 )
+from haversack.workspace import Workspace
 
 SHOP = '''"""A shop."""
 
@@ -267,7 +272,35 @@ def test_documents_outside_every_folder(world: World) -> None:
     assert [each.id for each in gathered(world, active=ActiveDocument(uri))[0]] == [f"active:/{uri}"]
     world.open_outside("output:log", "noise\n")
     assert gathered(world, active=ActiveDocument("output:log"))[0] == ()
-    assert gathered(world, active=ActiveDocument("file:///etc/passwd")) == ((), ())
+    candidates, problems = gathered(world, active=ActiveDocument("file:///etc/passwd"))
+    assert (refusals(candidates), problems) == ({"file:///etc/passwd": Reason.OUTSIDE}, ())
+
+
+def test_what_was_found_in_time_is_served_and_the_rest_has_rows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file on a disk that hangs costs itself alone, before the deadline, in a row and a problem."""
+    hangs = threading.Event()
+    read = Workspace.read
+
+    def slow(self: Workspace, folder: str, path: str) -> FileText | None:
+        if path == "lib/shop.py":
+            hangs.wait(5)
+        return read(self, folder, path)
+
+    monkeypatch.setattr(Workspace, "read", slow)
+    named = (Mention("src/shop.py"), Mention("lib/shop.py"), Mention("docs/guide.md"))
+    active = ActiveDocument(world.uri("ws", "src/my file.py"))
+    plan = world.plan(Request("why", mentions=named, active=active), sources=((Source.MENTIONS, 0.5),))
+    gathered = run(gather(plan, world.workspace()))
+    hangs.set()
+    assert [each.id for each in gathered.candidates] == [
+        "mention:ws/src/shop.py",
+        "refused:lib/shop.py",
+        "mention:ws/docs/guide.md",
+        "active:ws/src/my file.py",
+    ]
+    assert refusals(gathered.candidates) == {"lib/shop.py": Reason.LATE}
+    assert codes(gathered.problems) == ["mentions_late"]
+    assert [timing.status for timing in gathered.timings] == ["ok"]
 
 
 def test_a_secret_file_in_front_is_not_taken(world: World) -> None:

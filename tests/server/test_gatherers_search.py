@@ -81,12 +81,15 @@ def test_every_file_found_gives_an_outline_and_its_hits(world: World) -> None:
 
 
 def test_beyond_the_file_limit_only_outlines_remain(tmp_path: Path) -> None:
-    """The setting caps the files shown with code; breadth stays."""
+    """The setting caps the files shown with code; breadth stays, and each row says what is held back."""
     files = {f"m{i:02}.py": f"def handler_{i}():\n    return 'zebra {i}'\n" for i in range(20)}
     world = World(tmp_path, {"ws": files}, settings=Settings(max_files=3))
     candidates, _ = search(world, "where is zebra handled")
     assert len({each.title.split()[0] for each in candidates if each.kind is Kind.CODE}) == 3
-    assert len([each for each in candidates if each.kind is Kind.OUTLINE]) == 20
+    outlines = sorted((each for each in candidates if each.kind is Kind.OUTLINE), key=lambda each: each.file_rank)
+    assert len(outlines) == 20
+    said = "; past the limit of 3 files, 1 hit held back"
+    assert [each.why.endswith(said) for each in outlines] == [False] * 3 + [True] * 17
 
 
 def test_settings_reach_the_search(world: World) -> None:

@@ -154,6 +154,22 @@ def test_a_row_says_what_was_served_and_where_it_is() -> None:
     assert row.tokens_after < row.tokens_before
 
 
+def test_a_text_of_one_file_has_that_files_path() -> None:
+    """Who asks about a file finds its diff; a text of several files, or of none of the workspace, has no path."""
+    origins = {"one": ("ws/src/a.py",), "two": ("ws/a.py", "ws/b.py"), "none": (), "elsewhere": ("/tmp/x",)}
+    found = tuple(make_candidate(key, None, kind=Kind.DIFF, text="x\n", origins=origins[key]) for key in origins)
+    scored = score([make_marked(each) for each in found], PLAN)
+    packed = pack(scored, PLAN, 10_000, COUNTER)
+    circumstances = Circumstances(use_of(Costs(1, 2, 3, 4), 500), folders=("w", "ws"))
+    rows = record(scored, packed, PLAN, circumstances).items
+    assert {row.id: (row.folder, row.path) for row in rows} == {
+        "one": ("ws", "src/a.py"),
+        "two": ("", None),
+        "none": ("", None),
+        "elsewhere": ("", None),
+    }
+
+
 def test_the_version_hash_is_of_prompt_and_model() -> None:
     """Another model or another word gives another hash, another folder on the same machine does not."""
     prompt = Prompt((Message(Role.USER, "hi"),), 5)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from haversack import uris
 from haversack.gatherers.naming import file_flags, origin, title
-from haversack.gatherers.pointed import Pointed, file_forms, lines_candidate, refusal, unreadable
+from haversack.gatherers.pointed import ACTIVE, Pointed, file_forms, lines_candidate, refusal, unreadable
 from haversack.places import Place
 from haversack.types import ActiveDocument, Candidate, FileText, HaversackError, Kind, Plan, Reason, Source
 from haversack.workspace import Workspace
@@ -24,6 +24,8 @@ def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, fo
     """Adds what is selected in the document, and the document."""
     place = active_place(active, workspace)
     if place is None:
+        if uris.scheme_of(active.uri) == "file":
+            found.refuse(active.uri, Reason.OUTSIDE, "open in front of you, but no file of the workspace")
         return
     refused = refusal(place, workspace)
     file = workspace.read(place.folder, place.path) if not refused else None
@@ -46,15 +48,13 @@ def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, fo
         focus = start
         why = "you selected it"
         found.add(lines_candidate("selection", Kind.SELECTION, file, (start, end), why=why, workspace=workspace))
-    if origin(file) in found.whole_files:
-        return
     found.add(_whole(file, plan, workspace, (ACTIVE_RELEVANCE, "open in front of you"), focus))
 
 
 def _whole(file: FileText, plan: Plan, workspace: Workspace, worth: tuple[float, str], focus: int | None) -> Candidate:
     relevance, why = worth
     return Candidate(
-        id=f"active:{origin(file)}",
+        id=f"{ACTIVE}{origin(file)}",
         source=Source.MENTIONS,
         kind=Kind.FILE,
         title=title(file, workspace),

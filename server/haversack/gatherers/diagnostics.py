@@ -21,6 +21,11 @@ ASKED, ACTIVE, ABOUT_ERRORS = 1.0, 0.8, 0.6
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     asked = any(mention.kind is MentionKind.PROBLEMS for mention in plan.mentions)
     candidates = await workspace.run(_by_file, asked, plan, workspace)
+    n_left = len(candidates) - MOST_FILES
+    if n_left > 0:
+        message = f"{n_left} more files have problems; the first {MOST_FILES} were taken."
+        problem = Problem(Source.DIAGNOSTICS.value, "diagnostics_capped", message, "Fix these first, or name the file.")
+        return candidates[:MOST_FILES], (problem,)
     if asked and not candidates:
         return (), (Problem(Source.DIAGNOSTICS.value, "no_problems", "The editor reports no errors or warnings."),)
     return candidates, ()
@@ -44,7 +49,7 @@ def _by_file(asked: bool, plan: Plan, workspace: Workspace) -> tuple[Candidate, 
         else:
             continue
         found.append(_candidate(place, diagnostics, relevance, why, workspace))
-    return tuple(sorted(found, key=lambda candidate: (-candidate.relevance, candidate.id))[:MOST_FILES])
+    return tuple(sorted(found, key=lambda candidate: (-candidate.relevance, candidate.id)))
 
 
 def _place(uri: str, workspace: Workspace) -> Place | None:

@@ -19,10 +19,10 @@ _KEPT_BACK = frozenset({SkipReason.SECRET_NAME, SkipReason.HAVERSACK_IGNORED, Sk
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
-    return await workspace.run(_edits, plan, workspace), ()
+    return await workspace.run(_edits, plan, workspace)
 
 
-def _edits(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
+def _edits(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     folders = {folder.key for folder in workspace.folders_in_play(plan.request.folder)}
     newest = {uri: place for place, uri in enumerate(workspace.snapshot.recent)}
     documents = sorted(
@@ -30,11 +30,16 @@ def _edits(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
         key=lambda document: (newest.get(document.uri, len(newest)), document.uri),
     )
     allowed = [document for document in documents if document.folder in folders and _may_show(document, workspace)]
-    return tuple(
+    found = tuple(
         candidate
         for rank, document in enumerate(allowed[:MOST_DOCUMENTS])
         if (candidate := _candidate(document, rank, workspace)) is not None
     )
+    n_left = len(allowed) - MOST_DOCUMENTS
+    if n_left <= 0:
+        return found, ()
+    message = f"{n_left} more documents have unsaved edits; the {MOST_DOCUMENTS} edited last were taken."
+    return found, (Problem(Source.EDITS.value, "edits_capped", message, "Save them, or name the file."),)
 
 
 def _may_show(document: Document, workspace: Workspace) -> bool:

@@ -111,6 +111,8 @@ def _of_files(
         places = [each for each, _ in located]
         outlines = _outlines(file, places, (limit, FEWEST_SYMBOLS), asked, workspace)
         stale = any(each.stale for each, _ in located)
+        most_files = workspace.snapshot.settings.max_files
+        has_code = rank < most_files  # beyond the limit a file shows its outline alone
         candidates.append(
             Candidate(
                 id=f"outline:{origin(file)}",
@@ -119,7 +121,8 @@ def _of_files(
                 title=title(file, workspace),
                 relevance=best.of_file(hit),
                 parts=hit.parts,
-                why=f"file {rank + 1} of the search, by {_strongest(hit.parts)}",
+                why=f"file {rank + 1} of the search, by {_strongest(hit.parts)}"
+                + ("" if has_code else _held_back(len(located), most_files)),
                 file=file,
                 forms=shrinking(*(Form(Detail.OUTLINE, lines) for lines in outlines)),
                 origins=(origin(file),),
@@ -127,10 +130,14 @@ def _of_files(
                 flags=file_flags(file, stale=stale),
             )
         )
-        if rank >= workspace.snapshot.settings.max_files:
-            continue  # beyond the limit a file shows its outline alone
-        candidates += [_code(place, hit, rank, best=best, asked=asked, workspace=workspace) for place in located]
+        if has_code:
+            candidates += [_code(place, hit, rank, best=best, asked=asked, workspace=workspace) for place in located]
     return candidates, problems
+
+
+def _held_back(n_hits: int, most_files: int) -> str:
+    hits = "1 hit" if n_hits == 1 else f"{n_hits} hits"
+    return f"; past the limit of {most_files} files, {hits} held back" if n_hits else ""
 
 
 def _locate(folder: str, hit: FileHit, workspace: Workspace) -> tuple[list[tuple[Located, int]], int]:

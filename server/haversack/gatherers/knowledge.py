@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from haversack.gatherers.architecture import architecture
 from haversack.gatherers.team import is_about_people, team
@@ -19,18 +20,20 @@ WEAKEST_MEMORY = 0.25
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
-    parts = [workspace.run(_memories, plan, workspace)]
+    parts: list[Awaitable[tuple[Candidate, ...]]] = []
     if plan.broad or "architecture" in plan.categories:
         parts.append(workspace.run(architecture, plan, workspace))
     if workspace.snapshot.settings.team_context and is_about_people(plan.request.text):
         parts.append(team(plan, workspace))
-    results = await asyncio.gather(*parts)
-    return tuple(candidate for result in results for candidate in result), ()
+    (memories, problems), results = await asyncio.gather(
+        workspace.run(_memories, plan, workspace), asyncio.gather(*parts)
+    )
+    return (*memories, *(candidate for result in results for candidate in result)), problems
 
 
-def _memories(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
+def _memories(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     if workspace.memory is None:
-        return ()
+        return (), ()
     roots = [folder.root for folder in workspace.folders_in_play(plan.request.folder)]
     memories = workspace.memory.list(roots)
     rules = [memory for memory in memories if memory.category is Category.RULE]
@@ -40,10 +43,14 @@ def _memories(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
     for memory in rules:
         room -= len(memory.content)
         found.append(_candidate(memory, 1.0, "a rule you keep", room >= 0))
-    for memory, score in others[:MOST_MEMORIES]:
-        if score >= WEAKEST_MEMORY:
-            found.append(_candidate(memory, score, "a memory that speaks of the question", False))
-    return tuple(found)
+    telling = [(memory, score) for memory, score in others if score >= WEAKEST_MEMORY]
+    for memory, score in telling[:MOST_MEMORIES]:
+        found.append(_candidate(memory, score, "a memory that speaks of the question", False))
+    n_left = len(telling) - MOST_MEMORIES
+    if n_left <= 0:
+        return tuple(found), ()
+    message = f"{n_left} more memories speak of the question; the best {MOST_MEMORIES} were taken."
+    return tuple(found), (Problem(Source.KNOWLEDGE.value, "memories_capped", message, "Ask more narrowly."),)
 
 
 def _candidate(memory: Memory, relevance: float, why: str, required: bool) -> Candidate:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from haversack.gatherers.active import active_place, point_at_active
@@ -30,6 +32,10 @@ from haversack_index.lexical import words
 
 # More names than a person types; each costs a look at the disk, and all of them share the source's deadline.
 MOST_MENTIONS = 200
+# Names looked up at once: one on a disk that hangs does not hold up the others, and other sources get threads too.
+SIDE_BY_SIDE = 3
+# The part of the deadline after which what was found so far is handed over, before the source counts as late.
+PART_OF_DEADLINE = 0.9
 # A folder is answered by its best files; more would push out everything else.
 FOLDER_FILES = 20
 FOLDER_FILE_SYMBOLS = 12
@@ -38,18 +44,59 @@ SYMBOL_PLACES = 5
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+    """What could be found in time, and a row for everything else that was named."""
     found = Pointed()
     named = [mention for mention in plan.mentions if mention.kind not in (MentionKind.DIFF, MentionKind.PROBLEMS)]
-    for mention in named[:MOST_MENTIONS]:
-        await workspace.run(_mention, mention, plan, workspace, found)
+    looks = [_Look(mention.value, "you named it", partial(_mention, mention)) for mention in named[:MOST_MENTIONS]]
+    active = plan.request.active
+    if active is not None:
+        looks.append(_Look(active.uri, "open in front of you", partial(point_at_active, active)))
+    n_late = await _look(looks, plan, workspace, found)
+    if n_late:
+        message = f"{n_late} of the {len(looks)} things you point at were not reached in time."
+        found.problem("mentions_late", message, "Raise haversack.gather.deadlineMs, or ask again.")
     for mention in named[MOST_MENTIONS:]:
         found.refuse(mention.value, Reason.FILE_CAP, f"you named it after {MOST_MENTIONS} others")
     if len(named) > MOST_MENTIONS:
         message = f"{len(named):,} names were mentioned; the first {MOST_MENTIONS} were looked up."
         found.problem("mentions_capped", message, "Mention a folder, or fewer files.")
-    if plan.request.active is not None:
-        await workspace.run(point_at_active, plan.request.active, plan, workspace, found)
     return tuple(found.candidates.values()), tuple(found.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One thing to look up: what the user calls it, why, and how; `find` writes what it finds."""
+
+    name: str
+    why: str
+    find: Callable[[Plan, Workspace, Pointed], None]
+
+
+async def _look(looks: Sequence[_Look], plan: Plan, workspace: Workspace, found: Pointed) -> int:
+    """Adds what each finds to `found`, in their order, and a row for each that took too long; returns how many did."""
+    if not looks:
+        return 0
+    free = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one(look: _Look) -> Pointed:
+        part = Pointed()  # its own: a call that comes back too late writes where nobody reads
+        async with free:
+            await workspace.run(look.find, plan, workspace, part)
+        return part
+
+    tasks = [asyncio.create_task(one(look)) for look in looks]
+    deadline = dict(plan.sources).get(Source.MENTIONS)
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=None if deadline is None else deadline * PART_OF_DEADLINE)
+    finally:
+        for task in tasks:
+            task.cancel()
+    for look, task in zip(looks, tasks, strict=True):
+        if task in done:
+            found.take(task.result())
+        else:
+            found.refuse(look.name, Reason.LATE, look.why)
+    return len(tasks) - len(done)
 
 
 def _mention(mention: Mention, plan: Plan, workspace: Workspace, found: Pointed) -> None:

@@ -13,6 +13,8 @@ from haversack_index.types import SkipReason
 
 # Two screens of signatures: what is left of a file when nothing else of it fits.
 OUTLINE_SYMBOLS = 60
+# What the ids of open documents begin with; the name of the file follows.
+ACTIVE = "active:"
 # A mention that names nothing heads its row with this much of itself: longer is pasted text behind an `@`.
 LONGEST_NAME = 200
 # What a person may name although the walk leaves it out: naming it is the permission. Ignored files, secrets,
@@ -33,6 +35,14 @@ class Pointed:
     def add(self, *candidates: Candidate) -> None:
         for candidate in candidates:
             self.candidates.setdefault(candidate.id, candidate)
+
+    def take(self, other: Pointed) -> None:
+        """Adds all that was found elsewhere; a file that is named whole need not stand there as the open one too."""
+        self.add(*other.candidates.values())
+        self.problems += other.problems
+        self.whole_files |= other.whole_files
+        for name in self.whole_files:
+            self.candidates.pop(f"{ACTIVE}{name}", None)
 
     def problem(self, code: str, message: str, remedy: str = "") -> None:
         self.problems.append(Problem(Source.MENTIONS.value, code, message, remedy))
