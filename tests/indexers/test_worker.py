@@ -184,6 +184,7 @@ def test_a_worker_survives_a_cache_folder_it_cannot_use(folder: Path, tmp_path: 
     worker = Process(folder, tmp_path / "file" / "cache")
     worker.send({"command": "update", "paths": None})
     assert "cannot be written" in worker.until("problem")["message"]
+    assert worker.until("ready")["state"] != "ready"  # the pass is over, without an index
     (tmp_path / "file").unlink()
     worker.send({"command": "update", "paths": None})
     assert worker.until("ready")["state"] == "ready"
