@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import cast
 
 from haversack.policy.injection import reads_like_orders
 from haversack.templates.chat import has_control_tokens, has_invisible_text, label
@@ -54,8 +53,8 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
     classification = _classification(plan)
     index = dict(circumstances.index or {})
     decided = {
-        "items": [_plain(row) for row in rows],
-        "tokens": _plain(circumstances.tokens),
+        "items": rows,
+        "tokens": circumstances.tokens,
         "problems": [[problem.stage, problem.code] for problem in circumstances.problems],
         "classification": classification,
         "index": index,
@@ -73,17 +72,20 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
 
 def version_hash(prompt: Prompt, route: Route) -> str:
     """Identity of what a model would see and of the model: equal hashes mean an answer can be reused."""
-    messages = [_plain(message) for message in prompt.messages]
-    return canonical_hash({"messages": messages, "model": route.model.name, "provider": route.model.provider})
+    model = route.model
+    return canonical_hash({"messages": prompt.messages, "model": model.name, "provider": model.provider})
 
 
 def canonical_hash(value: object) -> str:
-    """SHA-256 of canonical JSON: sorted keys, no blanks, ASCII, so that platforms and orders of making agree."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+    """SHA-256 of canonical JSON: sorted keys, no blanks, ASCII, so that platforms and orders of making agree.
+
+    Dataclasses are objects of their fields, tuples arrays; of anything else JSON lacks, the text form counts.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_plain)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-_ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 2, Outcome.EXCLUDED: 3}
+_ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.EXCLUDED: 2}
 
 
 def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Sequence[str]) -> ManifestItem:
@@ -168,14 +170,11 @@ def _classification(plan: Plan) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """A frozen value as JSON would hold it, fields by name."""
-    if isinstance(value, tuple):
-        parts = cast("tuple[object, ...]", value)
-        return [_plain(part) for part in parts]
+    """What JSON cannot hold, one level of it: a dataclass as its fields by name."""
     names = _field_names(type(value))
-    return {name: _plain(getattr(value, name)) for name in names} if names else value
+    return {name: getattr(value, name) for name in names} if names else str(value)
 
 
-@cache  # a manifest has some thirty thousand values of a dozen types
+@cache
 def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

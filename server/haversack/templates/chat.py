@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol
 
 from haversack.types import Block, Detail, Message, ToolCall
@@ -102,6 +103,7 @@ def has_invisible_text(text: str) -> bool:
     return _INVISIBLE.search(text) is not None
 
 
+@lru_cache(maxsize=4_096)  # each name stands in several rows and blocks of an answer, and in the next answers
 def label(name: str) -> str:
     """`name` on one line: control, invisible and fence characters as `\\x0a` or `\\u202e`, a long one by its ends."""
     if len(name) > MAX_NAME:
