@@ -126,12 +126,12 @@ class World:
     ) -> str:
         uri = self.uri(key, path)
         language = parse_file(path, "").language
-        self.documents[uri] = Document(uri, key, path, text, 2, language, dirty, changed)
+        self.documents[uri] = Document(uri, key, path, text, language, dirty, changed)
         return uri
 
     def open_outside(self, uri: str, text: str) -> str:
         uri = uris.canonical(uri)
-        self.documents[uri] = Document(uri, None, None, text, 1, "python", True)
+        self.documents[uri] = Document(uri, None, None, text, "python", True)
         return uri
 
     def snapshot(self) -> Snapshot:

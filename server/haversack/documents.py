@@ -52,19 +52,18 @@ class Documents:
         self._open: dict[str, OpenDocument] = {}
         self._recent: dict[str, str] = {}  # canonical URI to the client's spelling, oldest first
 
-    def open(self, uri: str, language: str, version: int, text: str) -> None:
+    def open(self, uri: str, language: str, text: str) -> None:
         """Take a document over from the disk; opening again takes the new text."""
-        self._open[uris.canonical(uri)] = OpenDocument(uri, language, version, text, self.encoding)
+        self._open[uris.canonical(uri)] = OpenDocument(uri, language, text, self.encoding)
         self._touch(uri)
 
-    def change(self, uri: str, version: int, edits: Iterable[Edit]) -> bool:
+    def change(self, uri: str, edits: Iterable[Edit]) -> bool:
         """Apply `edits` one after the other; False when the document is not open."""
         document = self._open.get(uris.canonical(uri))
         if document is None:
             return False
         for edit in edits:
             document.apply(edit)
-        document.version = version
         self._touch(uri)
         return True
 
@@ -113,10 +112,9 @@ def _as_given(position: Position) -> Position:
 class OpenDocument:
     """One document's text as lines that keep their ends."""
 
-    def __init__(self, uri: str, language: str, version: int, text: str, encoding: Encoding) -> None:
+    def __init__(self, uri: str, language: str, text: str, encoding: Encoding) -> None:
         self.uri = uri
         self.language = language
-        self.version = version
         self._encoding = encoding
         self._lines = split_lines(_whole_characters(text))
         self._text: str | None = None
@@ -166,7 +164,6 @@ class OpenDocument:
             folder=place[0] if place else None,
             path=place[1] if place else None,
             text=self.text,
-            version=self.version,
             language=self.language,
             dirty=self.text != self._saved,
             changed_lines=tuple(self._changed),

@@ -181,7 +181,6 @@ class Document:
     folder: str | None
     path: str | None
     text: str
-    version: int
     language: str
     dirty: bool  # differs from what was last opened or saved
     changed_lines: tuple[tuple[int, int], ...] = ()  # recently edited line ranges, newest first
@@ -381,14 +380,6 @@ class Reason(StrEnum):
     FILE_CAP = "file limit reached"
     SHARE_CAP = "share of its kind used up"
     BELOW_FLOOR = "too little to do with the question"
-    SOURCE_AUTHORIZATION = "source not authorised"
-    TENANT = "another tenant"
-    PURPOSE = "another purpose"
-    CLASSIFICATION = "classified above the ceiling"
-    FRESHNESS = "stale"
-    INJECTION = "prompt injection risk"
-    REDACTION = "redaction missing"
-    SECRET = "secret redacted"
     UNREADABLE = "could not be read"
     OUTSIDE = "outside the workspace"
     LATE = "not reached in time"
@@ -455,7 +446,6 @@ class Scored:
 class Outcome(StrEnum):
     INCLUDED = "included"
     SHORTENED = "shortened"
-    REDACTED = "redacted"
     EXCLUDED = "excluded"
 
 
@@ -506,8 +496,6 @@ class Packed:
 class CompactTier(StrEnum):
     NONE = "NONE"
     TOOL_STRIP = "TOOL_STRIP"
-    MULTI_CHUNK = "MULTI_CHUNK"
-    PARTIAL = "PARTIAL"
     PLAIN_FALLBACK = "PLAIN_FALLBACK"
 
 

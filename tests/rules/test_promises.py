@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from haversack.config import SETTINGS, page
-from haversack.types import Settings
+from haversack.types import CompactTier, Outcome, Reason, Settings
 
 REPOSITORY = Path(__file__).parents[2]
 SERVER = REPOSITORY / "server" / "haversack"
@@ -142,3 +143,17 @@ def test_every_setting_is_read_somewhere() -> None:
     }
     assert {field.name for field in fields(Settings)} == {setting.field for setting in SETTINGS}
     assert {setting.name for setting in SETTINGS if setting.field not in read} == set()
+
+
+@pytest.mark.parametrize("kind", [Reason, Outcome, CompactTier])
+def test_what_a_receipt_may_say_is_said_somewhere(kind: type[StrEnum]) -> None:
+    """A reason, outcome or tier that nothing gives is a promise to readers of manifests that nobody keeps."""
+    tellers = {SERVER / "types.py", SERVER / "manifest.py", *(SERVER / "cli").rglob("*.py")}
+    given = {
+        node.attr
+        for path in SOURCES
+        if path not in tellers
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == kind.__name__
+    }
+    assert {member.name for member in kind} == given

@@ -22,7 +22,7 @@ def edit(start: tuple[int, int], end: tuple[int, int], text: str) -> Edit:
 
 def opened(text: str, encoding: Encoding = Encoding.UTF_16) -> Documents:
     documents = Documents(encoding)
-    documents.open(URI, "python", 1, text)
+    documents.open(URI, "python", text)
     return documents
 
 
@@ -34,7 +34,7 @@ def text_of(documents: Documents) -> str:
 
 def changed(text: str, *edits: Edit, encoding: Encoding = Encoding.UTF_16) -> str:
     documents = opened(text, encoding)
-    documents.change(URI, 2, edits)
+    documents.change(URI, edits)
     return text_of(documents)
 
 
@@ -90,7 +90,7 @@ def test_edits_equal_the_model(text: str, changes: list[Edit], encoding: Encodin
     """Any edits in any encoding leave exactly the text that a character-by-character model has."""
     documents = opened(text, encoding)
     for change in changes:
-        documents.change(URI, 2, [change])
+        documents.change(URI, [change])
         text = model_apply(text, change, encoding)
         assert text_of(documents) == text
 
@@ -106,10 +106,10 @@ def test_twenty_thousand_random_edits_equal_the_model() -> None:
             end = (start[0] + dice.choice((0, 0, 0, 1, 2)), dice.randrange(10))
             inserted = "".join(dice.choices(ALPHABET, k=dice.choice((0, 1, 1, 2, 5))))
             change = edit(start, end, inserted)
-            documents.change(URI, 2, [change])
+            documents.change(URI, [change])
             text = model_apply(text, change, encoding)
             if len(text) > 120:
-                documents.change(URI, 2, [Edit(None, "")])
+                documents.change(URI, [Edit(None, "")])
                 text = ""
             document = documents.get(URI)
             assert document is not None
@@ -138,7 +138,7 @@ def test_b02_astral_character_before_the_cursor(encoding: Encoding, column: int)
         text = above + 'msg = "🦊 ok"'
         documents = opened(text, encoding)
         assert documents.position(URI, Position(line, column)) == Position(line, 11)
-        documents.change(URI, 2, [edit((line, column), (line, column), "!")])
+        documents.change(URI, [edit((line, column), (line, column), "!")])
         assert text_of(documents) == above + 'msg = "🦊 ok!"'
 
 
@@ -188,7 +188,7 @@ def test_b09_documents_that_are_not_files() -> None:
     documents = Documents()
     names = ["untitled:Untitled-1", "output:extension-output-x", "git:/ws/a.py?%7B%7D", "vscode-chat-code-block:/1"]
     for uri in names:
-        documents.open(uri, "plaintext", 1, "text")
+        documents.open(uri, "plaintext", "text")
     frozen = documents.freeze(lambda _: ("ws", "a.py"))
     assert [(each.uri, each.folder, each.path) for each in frozen.values()] == [(uri, None, None) for uri in names]
 
@@ -201,18 +201,18 @@ def test_b10_unsaved_text_wins_until_closed() -> None:
         return documents.freeze(lambda _: None)[URI].dirty
 
     assert not dirty()
-    documents.change(URI, 2, [edit((0, 8), (0, 10), "99")])
+    documents.change(URI, [edit((0, 8), (0, 10), "99")])
     assert dirty()
-    documents.change(URI, 3, [edit((0, 8), (0, 10), "10")])
+    documents.change(URI, [edit((0, 8), (0, 10), "10")])
     assert not dirty()
-    documents.change(URI, 4, [edit((0, 8), (0, 10), "99")])
+    documents.change(URI, [edit((0, 8), (0, 10), "99")])
     documents.save(URI)
     assert not dirty()
-    documents.open(URI, "python", 5, "limit = 7\n")
+    documents.open(URI, "python", "limit = 7\n")
     assert text_of(documents) == "limit = 7\n"
     documents.close(URI)
     assert documents.freeze(lambda _: None) == {}
-    assert not documents.change(URI, 6, [Edit(None, "late")])
+    assert not documents.change(URI, [Edit(None, "late")])
 
 
 def test_save_with_text_replaces_the_mirror() -> None:
@@ -226,13 +226,13 @@ def test_save_with_text_replaces_the_mirror() -> None:
 def test_changed_lines_move_with_the_text() -> None:
     """The newest edit comes first; edits below an insertion move down; neighbours are merged; the list is capped."""
     documents = opened("".join(f"line {n}\n" for n in range(200)))
-    documents.change(URI, 2, [edit((50, 0), (50, 4), "LINE")])
-    documents.change(URI, 3, [edit((10, 0), (10, 0), "new\nnew\n")])
+    documents.change(URI, [edit((50, 0), (50, 4), "LINE")])
+    documents.change(URI, [edit((10, 0), (10, 0), "new\nnew\n")])
     assert documents.freeze(lambda _: None)[URI].changed_lines == ((10, 12), (52, 53))
-    documents.change(URI, 4, [edit((0, 0), (8, 0), "")])
+    documents.change(URI, [edit((0, 0), (8, 0), "")])
     assert documents.freeze(lambda _: None)[URI].changed_lines[-1] == (44, 45)
     for line in range(0, 180, 4):
-        documents.change(URI, 5, [edit((line, 0), (line, 1), "x")])
+        documents.change(URI, [edit((line, 0), (line, 1), "x")])
     assert len(documents.freeze(lambda _: None)[URI].changed_lines) == MAX_CHANGED_RANGES
 
 
@@ -240,7 +240,7 @@ def test_recent_documents_newest_first() -> None:
     """Opening, changing and saving bring a document to the front; the list is capped."""
     documents = Documents()
     for number in range(MAX_RECENT + 5):
-        documents.open(f"file:///ws/{number}.py", "python", 1, "")
+        documents.open(f"file:///ws/{number}.py", "python", "")
     documents.save("file:///ws/20.py")
     assert documents.recent()[:2] == ("file:///ws/20.py", f"file:///ws/{MAX_RECENT + 4}.py")
     assert len(documents.recent()) == MAX_RECENT
@@ -262,6 +262,6 @@ def test_typing_into_a_megabyte_is_fast() -> None:
     """A hundred key presses in a file of a megabyte take a fraction of a second, and so does a snapshot after each."""
     documents = opened("value = 'some text'  # é\n" * 40_000)
     start = time.perf_counter()
-    for version in range(100):
-        documents.change(URI, version, [edit((20_000, 9), (20_000, 9), "x")])
+    for _ in range(100):
+        documents.change(URI, [edit((20_000, 9), (20_000, 9), "x")])
     assert time.perf_counter() - start < 0.3

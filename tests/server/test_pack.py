@@ -326,9 +326,9 @@ def test_refused_candidates_keep_their_reasons() -> None:
     """What the gate refused is in the decisions, not in a block, even when it is required."""
     candidate = make_candidate("c", make_file("c.py"), required=True)
     plan = make_plan()
-    packed = pack(score([make_marked(candidate, refused=(Reason.INJECTION,))], plan), plan, 1_000, COUNTER)
+    packed = pack(score([make_marked(candidate, refused=(Reason.OUTSIDE,))], plan), plan, 1_000, COUNTER)
     assert packed.blocks == ()
-    assert packed.decisions[0].reasons == (Reason.INJECTION,)
+    assert packed.decisions[0].reasons == (Reason.OUTSIDE,)
 
 
 def test_small_blank_gaps_are_closed() -> None:

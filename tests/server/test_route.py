@@ -190,7 +190,7 @@ def test_restricted_content_turns_a_remote_setting_into_a_local_route() -> None:
     [
         Marked(ITEM, required=False, restricted=True),
         Marked(ITEM, required=True, restricted=False),
-        Marked(ITEM, required=True, restricted=True, refused=(Reason.TENANT,)),
+        Marked(ITEM, required=True, restricted=True, refused=(Reason.OUTSIDE,)),
     ],
 )
 def test_other_content_does_not_force_a_local_model(item: Marked) -> None:

@@ -42,10 +42,10 @@ async def test_snapshot_is_frozen(tmp_path: Path) -> None:
     async with make_session() as session:
         session.add_folder(tmp_path.as_uri(), "ws")
         uri = (tmp_path / "src" / "a.py").as_uri()
-        session.documents.open(uri, "python", 1, "before")
+        session.documents.open(uri, "python", "before")
         session.set_diagnostics(uri, [Diagnostic(uri, Position(0, 0), Position(0, 1), 1, "wrong")])
         snapshot = session.snapshot()
-        session.documents.change(uri, 2, [Edit(None, "after")])
+        session.documents.change(uri, [Edit(None, "after")])
         session.set_diagnostics(uri, [])
         session.remove_folder(tmp_path.as_uri())
         document = snapshot.documents[uri]

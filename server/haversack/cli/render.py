@@ -25,7 +25,6 @@ MAX_EXCLUDED_ROWS = 12
 OUTCOME_STYLE = {
     Outcome.INCLUDED: "green",
     Outcome.SHORTENED: "yellow",
-    Outcome.REDACTED: "magenta",
     Outcome.EXCLUDED: "dim",
 }
 

@@ -152,11 +152,11 @@ class Handlers:
 
     def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         document = params.text_document
-        self._session.documents.open(document.uri, document.language_id, document.version, document.text)
+        self._session.documents.open(document.uri, document.language_id, document.text)
 
     def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         edits = [from_lsp.edit(change) for change in params.content_changes]
-        self._session.documents.change(params.text_document.uri, params.text_document.version, edits)
+        self._session.documents.change(params.text_document.uri, edits)
 
     def did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
         self._session.document_saved(params.text_document.uri, params.text)
