@@ -376,8 +376,8 @@ def _rules(values: Mapping[str, Any]) -> WalkRules:
 
 def embedder_spec(values: Mapping[str, Any]) -> EmbedderSpec:
     default = EmbedderSpec()
-    factory, arguments = values.get("factory") or default.factory, values.get("arguments") or default.arguments
-    return EmbedderSpec(str(factory), dict(arguments))
+    arguments = values.get("arguments", {} if "factory" in values else default.arguments)
+    return EmbedderSpec(str(values.get("factory", default.factory)), dict(arguments))
 
 
 if __name__ == "__main__":
