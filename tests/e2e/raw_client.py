@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 Message = dict[str, Any]
-SERVER = (sys.executable, "-m", "haversack.lsp")
+SERVER = (sys.executable, "-m", "haversack", "serve")
 FAKE_SERVER = (sys.executable, str(Path(__file__).with_name("fake_server.py")))
 # Seconds to wait for one message on a loaded machine before the test fails.
 PATIENCE = 20.0

@@ -259,7 +259,7 @@ def test_tcp_speaks_the_same(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    command = [sys.executable, "-m", "haversack.lsp", "--tcp", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "haversack", "serve", "--tcp", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as process:
         assert process.stderr is not None
         line = process.stderr.readline().decode()
@@ -276,7 +276,7 @@ def test_tcp_refuses_addresses_others_can_reach() -> None:
     import subprocess
     import sys
 
-    command = [sys.executable, "-m", "haversack.lsp", "--tcp", "0.0.0.0:0"]
+    command = [sys.executable, "-m", "haversack", "serve", "--tcp", "0.0.0.0:0"]
     done = subprocess.run(command, capture_output=True, timeout=20, check=False)
     assert done.returncode == 2
     assert b"--allow-remote" in done.stderr

@@ -122,6 +122,12 @@ def test_only_the_command_line_prints() -> None:
         assert all(any(keyword.arg == "file" for keyword in node.keywords) for node in prints), name_of(path)
 
 
+def test_each_program_has_one_command_line() -> None:
+    """Two readings of the same options drift apart: the server's are read in one place, the worker's in its own."""
+    readers = {path for path in SOURCES if "ArgumentParser" in calls(path)}
+    assert readers == {SERVER / "cli" / "arguments.py", INDEX / "worker.py"}
+
+
 def _is_print(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id == "print"
 

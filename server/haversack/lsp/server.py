@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import gc
@@ -10,7 +9,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from pygls.lsp.server import LanguageServer
@@ -37,26 +36,6 @@ STOP_TIMEOUT = 0.5
 COLLECTOR_THRESHOLDS = (10_000, 20, 100)
 
 MakeSession = Callable[[], Session]
-
-
-def serve(arguments: Sequence[str] = ()) -> NoReturn:
-    """`haversack serve`: stdio unless `--tcp` is given. Does not return; the process ends with the protocol's code."""
-    parser = argparse.ArgumentParser(
-        prog="haversack serve", description="Serve one editor over the Language Server Protocol."
-    )
-    parser.add_argument("--stdio", action="store_true", help="speak over stdin and stdout (the default)")
-    parser.add_argument("--tcp", metavar="HOST:PORT", help="listen on a port for one client; loopback addresses only")
-    parser.add_argument("--allow-remote", action="store_true", help="let --tcp listen on an address others can reach")
-    options = parser.parse_args(arguments)
-    if options.tcp is None:
-        serve_stdio()
-    host, _, port = str(options.tcp).rpartition(":")
-    if not port.isdigit():
-        parser.error("--tcp takes HOST:PORT")
-    try:
-        serve_tcp(host.strip("[]") or "127.0.0.1", int(port), allow_remote=bool(options.allow_remote))
-    except HaversackError as error:
-        parser.error(f"{error.message} {error.remedy}")
 
 
 def serve_stdio(make_session: MakeSession | None = None) -> NoReturn:
