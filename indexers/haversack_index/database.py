@@ -22,7 +22,8 @@ import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
 
 # What a database of another number holds is unknown, so it is rebuilt. A line per bump:
 # 1: first layout.
-FORMAT_VERSION = 1
+# 2: each file says which rules prepared it.
+FORMAT_VERSION = 2
 
 # Other processes hold the write lock for one batch (about half a second); ten times that is a stuck disk, not a queue.
 BUSY_TIMEOUT_MS = 5_000
@@ -39,7 +40,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files(
   id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, content_hash TEXT NOT NULL, size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL, racy INTEGER NOT NULL, language TEXT NOT NULL, n_lines INTEGER NOT NULL,
-  generation INTEGER NOT NULL, note TEXT NOT NULL, imports TEXT NOT NULL);
+  generation INTEGER NOT NULL, note TEXT NOT NULL, imports TEXT NOT NULL, preparation TEXT NOT NULL);
 CREATE TABLE chunks(
   id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
   kind TEXT NOT NULL, heading TEXT NOT NULL, names TEXT NOT NULL, signature_end INTEGER NOT NULL,

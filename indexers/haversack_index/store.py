@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from haversack_index import preparation
 from haversack_index.database import (
     Cursor,
     begin_writing,
@@ -71,10 +72,13 @@ class FileRows:
 
 
 class StoredFile(NamedTuple):
+    """`is_outdated`: its rows were made by other rules than this process has, and are to be made again."""
+
     content_hash: str
     size: int
     mtime_ns: int
     racy: bool
+    is_outdated: bool = False
 
 
 class SkippedRow(NamedTuple):
@@ -145,14 +149,15 @@ class Store:
     ) -> int:
         """Replace `files`, remove `delete`, note new times of unchanged files; returns the generation after it.
 
-        A file that another process stored meanwhile with the same content is left alone. The generation moves on
-        only when an answer could change.
+        A file that another process stored meanwhile with the same content, by the same rules, is left alone. The
+        generation moves on only when an answer could change.
         """
         with self.batch() as cursor:
             generation = int(get_meta(cursor, "generation") or 0)
             stored = _stored(cursor, [rows.path for rows in files])
-            changed = [rows for rows in files if stored.get(rows.path) != rows.content_hash]
-            same = [rows for rows in files if stored.get(rows.path) == rows.content_hash]
+            now = preparation.current()
+            changed = [rows for rows in files if stored.get(rows.path) != (rows.content_hash, now)]
+            same = [rows for rows in files if stored.get(rows.path) == (rows.content_hash, now)]
             gone = self._remove(cursor, [*delete, *(rows.path for rows in changed if rows.path in stored)])
             if changed or gone:
                 generation += 1
@@ -169,8 +174,10 @@ class Store:
         return generation
 
     def files(self) -> dict[str, StoredFile]:
-        rows = cursor_of(self._connection).execute("SELECT path, content_hash, size, mtime_ns, racy FROM files")
-        return {row[0]: StoredFile(row[1], row[2], row[3], bool(row[4])) for row in rows}
+        sql = "SELECT path, content_hash, size, mtime_ns, racy, preparation FROM files"
+        rows = cursor_of(self._connection).execute(sql)
+        now = preparation.current()
+        return {row[0]: StoredFile(row[1], row[2], row[3], bool(row[4]), row[5] != now) for row in rows}
 
     def meta(self, key: str) -> str:
         return get_meta(cursor_of(self._connection), key)
@@ -280,19 +287,20 @@ class Store:
         return removed
 
 
-def _stored(cursor: Cursor, paths: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _stored(cursor: Cursor, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Content hash and preparation of those of the paths that are stored."""
+    found: dict[str, tuple[str, str]] = {}
     for path in paths:
-        row = cursor.execute("SELECT content_hash FROM files WHERE path=?", (path,)).fetchone()
+        row = cursor.execute("SELECT content_hash, preparation FROM files WHERE path=?", (path,)).fetchone()
         if row is not None:
-            found[path] = row[0]
+            found[path] = (row[0], row[1])
     return found
 
 
 def _insert(cursor: Cursor, rows: FileRows, generation: int, vec: bool) -> None:
     cursor.execute(
-        "INSERT INTO files(path, content_hash, size, mtime_ns, racy, language, n_lines, generation, note, imports)"
-        " VALUES(?,?,?,?,?,?,?,?,?,?)",
+        "INSERT INTO files(path, content_hash, size, mtime_ns, racy, language, n_lines, generation, note, imports,"
+        " preparation) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
         (
             rows.path,
             rows.content_hash,
@@ -304,6 +312,7 @@ def _insert(cursor: Cursor, rows: FileRows, generation: int, vec: bool) -> None:
             generation,
             rows.note,
             rows.imports,
+            preparation.current(),
         ),
     )
     file_id = _last_id(cursor)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import apsw
 
+from haversack_index import preparation
 from haversack_index.database import RECOVERED, SEPARATOR, database_path, set_aside, storable
 from haversack_index.embed import document_text, is_withheld
 from haversack_index.prepare import (
@@ -131,6 +132,8 @@ class Update:
         scan = _Scan(forget=None)
         unreadable: list[str] = []
         content_skips = {path: row for path, row in self.store.skipped().items() if row.mtime_ns}
+        if self.store.meta("preparation") != preparation.current():
+            content_skips.clear()  # other rules skipped them
         seen: set[str] = set()
         for item in walk(self.folder, self.rules):
             if isinstance(item, Skipped):
@@ -244,7 +247,7 @@ class Update:
         result.problems = list(dict.fromkeys(problems))
         meta = {"phase": "done", "problems": "\n".join(result.problems)}
         if scan.forget is None:
-            meta["complete"] = "yes"
+            meta |= {"complete": "yes", "preparation": preparation.current()}
             self.store.prune_vectors()
         self.store.set_meta(meta)
         result.generation = int(self.store.meta("generation") or 0)
@@ -314,7 +317,7 @@ class _Scan:
 
     def look_at(self, found: Found, stored: dict[str, StoredFile], always: bool = False) -> None:
         known = stored.get(found.path)
-        if known is None:
+        if known is None or known.is_outdated:
             self.tasks.append(Task(found.path, found.size))
         elif always or known.racy or (known.size, known.mtime_ns) != (found.size, found.mtime_ns):
             self.tasks.append(Task(found.path, found.size, known.content_hash))

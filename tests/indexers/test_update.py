@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from indexing import HashEmbedder, dump, index, module, write_tree
 
-from haversack_index import prepare, update
+from haversack_index import preparation, prepare, update
 from haversack_index.chunk import parse_file
 from haversack_index.database import database_path
 from haversack_index.embed import HttpEmbedder
@@ -181,7 +183,7 @@ def test_a_pass_broken_anywhere_is_taken_up(
         if inserted <= 4:
             return original(store, files, *rest, **named)  # pyright: ignore[reportArgumentType]
         with store.batch() as cursor:  # as far as the named step, then it breaks
-            cursor.execute("INSERT INTO files VALUES(99, 'half.py', 'h', 1, 1, 0, 'python', 1, 1, '', '')")
+            cursor.execute("INSERT INTO files VALUES(99, 'half.py', 'h', 1, 1, 0, 'python', 1, 1, '', '', '')")
             if at == "words":
                 cursor.execute("INSERT INTO words(rowid, path, names, body) VALUES(999, 'a', 'b', 'c')")
             elif at == "symbols":
@@ -220,6 +222,51 @@ def test_a_file_skipped_for_its_content_is_not_read_again(tmp_path: Path, cache:
     (folder / "a.bin").write_text("now = 'text'\n")
     assert index(folder, cache).n_written == 1
     assert IndexReader(folder, cache).status().skipped == {}
+
+
+def test_an_index_of_another_build_is_prepared_again(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old rows answer until new ones replace them, a stopped pass is taken up, and skipped content is judged again."""
+    write_tree(folder, {"a.bin": b"\x00\x01"})
+    for path in [*folder.rglob("*.py"), folder / "a.bin"]:
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    monkeypatch.setattr(preparation, "current", lambda: "older")
+    monkeypatch.setattr(prepare, "counted", lambda text: Counter(["walrus"]))
+    index(folder, cache)
+    assert index(folder, cache).n_read == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(update, "BATCH_FILES", 2)
+    reader = IndexReader(folder, cache)
+    calls = iter([False, False, False, True])
+    stopped = index(folder, cache, stop=lambda: next(calls))
+    assert (stopped.stopped, stopped.n_written) == (True, 3)
+    assert len(reader.search(Query("walrus", ("walrus",))).files) == 6
+    assert index(folder, cache).n_read == 7
+    assert reader.search(Query("walrus", ("walrus",))).files == ()
+    reader.close()
+    assert dump(folder, cache) == fresh(folder, cache)
+    assert index(folder, cache).n_read == 0
+
+
+def test_what_decides_how_files_are_prepared_is_in_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed module, query or grammar package gives another version; the same ones give the same."""
+    package = tmp_path / "package"
+    shutil.copytree(Path(preparation.__file__).parent, package, ignore=shutil.ignore_patterns("data", "__pycache__"))
+    monkeypatch.setattr(preparation, "files", lambda _: package)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    now = preparation.current.__wrapped__
+    seen = [now()]
+    (package / "worker.py").write_text("")
+    assert now() == seen[0]
+    (package / "cut.py").write_text("# other limits\n")
+    seen.append(now())
+    (package / "queries" / "python.scm").write_text("")
+    seen.append(now())
+    (tmp_path / "tree_sitter_python-0.25.0.dist-info").mkdir()
+    seen.append(now())
+    assert len(set(seen)) == 4
+    assert all((package / f"{name}.py").is_file() for name in preparation.MODULES)
 
 
 def test_files_that_vanish_between_list_and_read(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
