@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from indexing import dump, index, module, write_tree
 
+from haversack_index.embed import load_embedder
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="kill -9 against the index")
@@ -42,8 +44,9 @@ def main() -> int:
             if found["problems"] or without_chunks:
                 failures += 1
                 print(f"kill {kill}: {found['problems'][:5]} {sorted(without_chunks)[:5]}")
-        index(folder, cache)
-        index(folder, Path(scratch) / "fresh")
+        embedder = load_embedder("static")
+        index(folder, cache, embedder=embedder)
+        index(folder, Path(scratch) / "fresh", embedder=embedder)
         if dump(folder, cache) != dump(folder, Path(scratch) / "fresh"):
             failures += 1
             print("the index after all kills differs from one built from nothing")
