@@ -31,7 +31,7 @@ def _range(line: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "params",
     [
-        {"mentions": [{"value": f"m{number}.py"} for number in range(20_000)]},
+        {"mentions": [{"value": f"m{number}.py"} for number in range(1_000)]},
         {"history": [{"role": "user", "content": f"message {number}"} for number in range(20_000)]},
         {"activeDocument": {"uri": "untitled:1", "visibleRanges": [_range(line) for line in range(10_000)]}},
         {"activeDocument": {"uri": "untitled:" + "a%2F" * 100_000, "visibleRanges": [_range(0)] * 500}},

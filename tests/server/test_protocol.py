@@ -168,3 +168,21 @@ def test_a_stream_without_messages_is_given_up() -> None:
     faults = [fault for _ in range(70) for fault in parser.feed(b"x" * 1024 * 1024)]
     assert [fault.fatal for fault in faults if isinstance(fault, BadFrame)] == [False, True]
     assert len(parser._buffer) < 100
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("mentions", [{"value": "a"}] * 1_001, "params.mentions: 1,001 items"),
+        ("history", [{"role": "user", "content": "x"}] * 20_001, "params.history: 20,001 items"),
+        ("mentions", [{"value": "a"}, {"value": "x" * 4_097}], "params.mentions[1].value: 4,097 characters"),
+        ("workspaceFolder", "x" * 4_097, "params.workspaceFolder: 4,097 characters"),
+    ],
+)
+def test_more_than_a_request_may_bring_is_refused_by_name(field: str, value: object, named: str) -> None:
+    """A broken client is told which field is too much, and its text does not come back."""
+    params = wire.read({"text": "q", field: value}, protocol.ContextParams)
+    with pytest.raises(InvalidRequest) as refused:
+        from_lsp.request(params, (), Documents(), lambda name: name)
+    assert str(refused.value).startswith(named)
+    assert len(str(refused.value)) < 200

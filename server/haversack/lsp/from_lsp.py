@@ -15,6 +15,14 @@ from haversack.types import InvalidRequest
 # Characters of an unknown field's name that the reply repeats: what the client sent need not come back whole.
 MAX_SHOWN_NAME = 100
 
+# What one request may bring. A person names a handful and a long day's session has some thousand messages; beyond these
+# a client is broken, and reading on would cost everybody else seconds.
+MOST_MENTIONS = 1_000
+MOST_MESSAGES = 20_000
+MOST_SUPPLIED = 5_000
+# No path and no name is longer on any system; what is comes back in rows and problems.
+LONGEST_NAME = 4_096
+
 E = TypeVar("E", types.MentionKind, types.Role)
 
 
@@ -22,6 +30,7 @@ def request(
     params: protocol.ContextParams, unknown: Sequence[str], documents: Documents, find_folder: Callable[[str], str]
 ) -> types.Request:
     """Raises `InvalidRequest` for a value that is none of its set, and for an id that is given twice."""
+    _limit(params)
     seen: set[str] = set()
     for n, each in enumerate(params.supplied):
         if each.id in seen:
@@ -40,6 +49,26 @@ def request(
         tools_tokens=params.tools_tokens,
         problems=tuple(_unknown_field(name) for name in unknown),
     )
+
+
+def _limit(params: protocol.ContextParams) -> None:
+    for name, values, most in (
+        ("mentions", params.mentions, MOST_MENTIONS),
+        ("history", params.history, MOST_MESSAGES),
+        ("supplied", params.supplied, MOST_SUPPLIED),
+    ):
+        if len(values) > most:
+            raise InvalidRequest(
+                f"params.{name}: {len(values):,} items; a request may bring {most:,}.",
+                "Bring the ones that matter most.",
+            )
+    names = {f"params.mentions[{n}].value": each.value for n, each in enumerate(params.mentions)}
+    names["params.workspaceFolder"] = params.workspace_folder or ""
+    for place, value in names.items():
+        if len(value) > LONGEST_NAME:
+            raise InvalidRequest(
+                f"{place}: {len(value):,} characters; a name has at most {LONGEST_NAME:,}.", "Give a path or a name."
+            )
 
 
 def diagnostics(params: protocol.DiagnosticsParams, documents: Documents) -> tuple[types.Diagnostic, ...]:
