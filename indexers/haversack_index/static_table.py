@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from io import BytesIO
 from itertools import chain
@@ -37,6 +37,12 @@ HEAD_CHARACTERS = HEAD_WORDS * 16
 
 # Distinct words kept as float32 rows: 32,768 rows of 256 are 32 MB, about the vocabulary of a 100k-chunk repository.
 MAX_WORDS = 32_768
+
+# Texts pooled together: their rows, up to 128 each of 1 KB, stay in the processor's cache.
+BATCH_TEXTS = 16
+
+# What a word counts for by how often it stands in a text's head.
+_WEIGHTS = (1 + np.log(np.arange(1, HEAD_WORDS + 1))).astype(np.float32)
 
 # Distinct tokens as written (`getName`, `GetName` ...) kept with their words; some 100 bytes each.
 MAX_TOKENS = 200_000
@@ -67,12 +73,13 @@ class StaticTable:
     def dim(self) -> int:
         return int(self.rows.shape[1])
 
-    def vector(self, word: str) -> Array | None:
-        """The sum of the word's pieces, float32 (dim,); None when the vocabulary cannot cut it."""
-        numbers = self.vocabulary.cut(word)
-        if not numbers:
-            return None
-        return self.scales[numbers] @ self.rows[numbers].astype(np.float32)
+    def sums(self, words: Sequence[Sequence[int]]) -> Array:
+        """Vectors of words given as the numbers of their pieces, of which each has some: float32 (len(words), dim)."""
+        pieces = np.fromiter(chain.from_iterable(words), np.intp)
+        ends = np.cumsum(np.fromiter(map(len, words), np.intp, len(words)))
+        rows = self.rows[pieces].astype(np.float32)
+        rows *= self.scales[pieces, None]
+        return np.asarray(np.add.reduceat(rows, np.concatenate([[0], ends[:-1]]), axis=0), np.float32)
 
 
 def load_table(path: Path | None = None) -> StaticTable:
@@ -114,37 +121,53 @@ class StaticEmbedder:
         """float32 (len(texts), dim), unit rows; a text without any word gives a row of zeros."""
         out = np.zeros((len(texts), self.dim), np.float32)
         with self._lock:
-            for row, text in enumerate(texts):
+            for first in range(0, len(texts), BATCH_TEXTS):
                 self._words.trim()
-                self._pool(text, out[row])
+                self._pool(texts[first : first + BATCH_TEXTS], out[first : first + BATCH_TEXTS])
         return out
 
     def embed_query(self, text: str) -> Array:
         """float32 (dim,)."""
         return self.embed_documents([text])[0]
 
-    def _pool(self, text: str, out: Array) -> None:
-        numbers = self._words.numbers(TOKEN.findall(text[:HEAD_CHARACTERS]))[:HEAD_WORDS]
+    def _pool(self, texts: Sequence[str], out: Array) -> None:
         # In the order of the text, not of the cache: sums of floats then do not depend on what was read before.
-        counts = Counter(numbers)
-        weights = 1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))
-        pooled: Array = weights @ self._words.vectors[np.fromiter(counts, np.intp, len(counts))]
-        length = float(np.sqrt(pooled @ pooled))
-        if length > 0:
-            np.divide(pooled, length, out=out)
+        counts = [Counter(self._words.numbers(TOKEN.findall(text[:HEAD_CHARACTERS]))[:HEAD_WORDS]) for text in texts]
+        vectors = self._words.vectors()[np.fromiter(chain.from_iterable(counts), np.intp)]
+        times = np.fromiter(chain.from_iterable(count.values() for count in counts), np.intp)
+        weights = _WEIGHTS[times - 1]
+        at = 0
+        for row, count in enumerate(counts):
+            end = at + len(count)
+            np.matmul(weights[at:end], vectors[at:end], out=out[row])
+            at = end
+        lengths = np.sqrt(np.einsum("ij,ij->i", out, out))
+        out /= np.where(lengths > 0, lengths, 1.0)[:, None]
 
 
 class _Words(dict[str, tuple[int, ...]]):
     """Cache from tokens as written to numbers of words, with one float32 row per word seen.
 
-    A missing token is cut when it is first looked up (`__missing__`), so that known ones cost no Python call.
+    A missing token is cut when it is first looked up (`__missing__`), so that known ones cost no Python call. Rows of
+    new words are summed when they are asked for, many at once.
     """
 
     def __init__(self, table: StaticTable) -> None:
         super().__init__()
         self._table = table
         self._numbers: dict[str, int] = {}
-        self.vectors: Array = np.empty((1024, table.dim), np.float32)
+        self._new: list[list[int]] = []  # pieces of the last words, which have no row yet
+        self._rows: Array = np.empty((1024, table.dim), np.float32)
+
+    def vectors(self) -> Array:
+        """A row for each word seen, by number."""
+        if self._new:
+            n_words = len(self._numbers)
+            while n_words > len(self._rows):
+                self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+            self._rows[n_words - len(self._new) : n_words] = self._table.sums(self._new)
+            self._new.clear()
+        return self._rows
 
     def numbers(self, tokens: Iterable[str]) -> list[int]:
         return list(chain.from_iterable(map(self.__getitem__, tokens)))
@@ -157,14 +180,11 @@ class _Words(dict[str, tuple[int, ...]]):
     def _number(self, word: str) -> int | None:
         if (known := self._numbers.get(word)) is not None:
             return known
-        vector = self._table.vector(word)
-        if vector is None:
+        pieces = self._table.vocabulary.cut(word)
+        if not pieces:
             return None
-        number = len(self._numbers)
-        if number == len(self.vectors):
-            self.vectors = np.concatenate([self.vectors, np.empty_like(self.vectors)])
-        self.vectors[number] = vector
-        self._numbers[word] = number
+        self._new.append(pieces)
+        number = self._numbers[word] = len(self._numbers)
         return number
 
     def trim(self) -> None:
@@ -172,4 +192,5 @@ class _Words(dict[str, tuple[int, ...]]):
         if len(self._numbers) > MAX_WORDS or len(self) > MAX_TOKENS:
             self.clear()
             self._numbers.clear()
-            self.vectors = np.empty((1024, self._table.dim), np.float32)
+            self._new.clear()
+            self._rows = np.empty((1024, self._table.dim), np.float32)

@@ -68,6 +68,8 @@ class Vocabulary:
 
     def cut(self, word: str) -> list[int]:
         """Numbers of the pieces of one lower-cased word; an empty list when no cutting covers all of it."""
+        if (whole := self._numbers.get(word)) is not None:
+            return [whole]
         if len(word) > MAX_CUT:
             return []
         found: list[int] = []

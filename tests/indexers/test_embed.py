@@ -116,6 +116,7 @@ def test_a_full_word_cache_starts_over_without_changing_vectors(monkeypatch: pyt
     texts = [f"alpha{chr(97 + i)} beta{chr(97 + i)} gamma" for i in range(26)]
     expected = StaticEmbedder().embed_documents(texts)
     monkeypatch.setattr(static_table, "MAX_WORDS", 8)
+    monkeypatch.setattr(static_table, "BATCH_TEXTS", 2)
     small = StaticEmbedder()
     assert small.embed_documents(texts).tobytes() == expected.tobytes()
     assert len(small._words._numbers) < 16
