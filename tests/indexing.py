@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from haversack_index.chunk import parse_file as real_parse_file
 from haversack_index.database import cursor_of, database_path, open_reading
 from haversack_index.embed_errors import InputTooLongError, ServiceUnavailableError
 from haversack_index.lexical import words
+from haversack_index.store import Store
 from haversack_index.types import Array
-from haversack_index.update import UpdateResult, update_index
+from haversack_index.update import Update, UpdateResult
+from haversack_index.walk import WalkRules
 
 
 class HashEmbedder:
@@ -87,8 +89,15 @@ def module(name: str, n_functions: int = 2) -> str:
     return "\n\n".join(function.format(name, i) for i in range(n_functions))
 
 
-def index(folder: Path, cache: Path, **options: Any) -> UpdateResult:
-    return update_index(folder, cache, **options)
+def index(
+    folder: Path, cache: Path, *, rules: WalkRules | None = None, paths: Sequence[str] | None = None, **options: Any
+) -> UpdateResult:
+    """One pass, as the worker makes it."""
+    store = Store(database_path(folder, cache))
+    try:
+        return Update(store, folder, rules or WalkRules(), **options).run(paths)
+    finally:
+        store.close()
 
 
 def dump(folder: Path, cache: Path) -> dict[str, list[tuple[Any, ...]]]:

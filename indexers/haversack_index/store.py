@@ -15,6 +15,7 @@ import apsw
 
 from haversack_index import preparation
 from haversack_index.database import (
+    RECOVERED,
     Cursor,
     begin_writing,
     cursor_of,
@@ -23,6 +24,7 @@ from haversack_index.database import (
     known_vectors,
     load_vector_extension,
     open_writing,
+    set_aside,
     set_meta,
 )
 
@@ -113,9 +115,21 @@ class Store:
         with suppress(OSError):  # a cache folder of another owner is used as it is
             path.parent.chmod(0o700)
         self.path = path
-        self._connection, self.recovered = open_writing(path)
-        self._identity = file_identity(path)
+        self._open()
+
+    def _open(self) -> None:
+        self._connection, self.recovered = open_writing(self.path)
+        self._identity = file_identity(self.path)
         self.vector_problem = load_vector_extension(self._connection)
+
+    def reopen(self, damaged: bool) -> None:
+        """Go on with the file that has the name now; a damaged one is set aside first, and `recovered` says so."""
+        self.close()
+        if damaged:
+            set_aside(self.path)
+        self._open()
+        if damaged:
+            self.recovered = RECOVERED.format("damaged")
 
     def close(self) -> None:
         self._connection.close()

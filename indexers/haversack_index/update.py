@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from haversack_index import preparation
-from haversack_index.database import RECOVERED, SEPARATOR, database_path, set_aside, storable
+from haversack_index.database import SEPARATOR, storable
 from haversack_index.embed import document_text, is_withheld
 from haversack_index.prepare import (
     EmbedFailure,
@@ -32,7 +32,7 @@ from haversack_index.walk import CannotRead, Found, Skipped, WalkRules, check, r
 
 # A batch is one transaction: this many files or this long, whichever comes first, so that answers follow the work and
 # another process waits for the write lock half a second at most.
-BATCH_FILES = 64
+BATCH_FILES = 512
 BATCH_SECONDS = 0.5
 # Files handed to the embedder together when this process prepares them itself.
 PREPARE_FILES = 16
@@ -60,39 +60,6 @@ class UpdateResult:
     stopped: bool = False
 
 
-def update_index(
-    folder: Path,
-    cache_dir: Path,
-    *,
-    embedder: Embedder | None = None,
-    rules: WalkRules | None = None,
-    paths: Sequence[str] | None = None,
-    prepare_all: PrepareAll | None = None,
-    on_progress: OnProgress | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> UpdateResult:
-    """One pass in this process: over the whole folder, or over `paths` only. A damaged database is rebuilt.
-
-    OSError: the cache folder cannot be written. apsw.BusyError: another process held the lock all the time.
-    """
-    store = Store(database_path(folder, cache_dir))
-    try:
-        update = Update(store, folder, rules or WalkRules(), embedder, prepare_all, on_progress, stop)
-        try:
-            return update.run(paths)
-        except (apsw.CorruptError, apsw.NotADBError):
-            store.close()
-            set_aside(store.path)
-            store = update.store = Store(store.path)
-            store.recovered = RECOVERED.format("damaged")
-        except StoreReplacedError:
-            store.close()
-            store = update.store = Store(store.path)
-        return update.run(None)
-    finally:
-        store.close()
-
-
 @dataclass(slots=True)
 class Update:
     """A pass over one folder with an open store; `run` may be called again and again."""
@@ -107,6 +74,19 @@ class Update:
     standing: Sequence[str] = ()  # problems that outlive a pass, for the status
 
     def run(self, paths: Sequence[str] | None = None) -> UpdateResult:
+        """One pass: over the whole folder, or over `paths` only. A damaged database is set aside and built again.
+
+        OSError: the cache folder cannot be written. apsw.BusyError: another process held the lock all the time.
+        """
+        try:
+            return self._pass(paths)
+        except (apsw.CorruptError, apsw.NotADBError):
+            self.store.reopen(damaged=True)
+        except StoreReplacedError:
+            self.store.reopen(damaged=False)
+        return self._pass(None)
+
+    def _pass(self, paths: Sequence[str] | None) -> UpdateResult:
         result = UpdateResult()
         if not self.folder.is_dir():
             # Perhaps not mounted: what is known of it is kept.

@@ -28,7 +28,7 @@ from typing import Any, TextIO, cast
 
 import apsw
 
-from haversack_index.database import RECOVERED, database_path, remove, set_aside
+from haversack_index.database import database_path, remove
 from haversack_index.embed_errors import ServiceUnavailableError
 from haversack_index.pool import EmbedderSpec, ParsePool, die_with_parent, start_server
 from haversack_index.prepare import EmbedFailure
@@ -180,22 +180,12 @@ class Worker:
         try:
             result = self._update(paths)
             self._write_tries = 0
-        except (apsw.CorruptError, apsw.NotADBError):
-            self._close_store()
-            set_aside(database_path(self.folder, self.cache_dir))
-            self._tell("problem", message=RECOVERED.format("damaged"))
-            self._commands.put({"command": "update", "paths": None})
-            return
-        except StoreReplacedError:
-            self._close_store()
-            self._commands.put({"command": "update", "paths": None})
-            return
         except (OSError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
             self._close_store()
             self._tell("problem", message=f"The index cannot be written to {self.cache_dir}: {error}")
             self._ready()  # the pass is over, and who waits for its end has to hear of it
             return
-        except apsw.Error as error:
+        except (apsw.Error, StoreReplacedError) as error:
             self._again(paths, error)
             return
         if result.stopped:
@@ -316,8 +306,10 @@ class Worker:
             self._pool.close()
             self._pool = None
 
-    def _again(self, paths: list[str] | None, error: apsw.Error) -> None:
+    def _again(self, paths: list[str] | None, error: Exception) -> None:
         """Queue the pass again after a wait, in which newer commands are not lost."""
+        if not isinstance(error, apsw.BusyError):
+            self._close_store()  # the next try looks at the whole of it first
         if self._write_tries == 1 and not isinstance(error, apsw.BusyError):
             self._tell("problem", message=f"The index could not be written ({error}); trying again.")
             self._ready()  # as good as it gets for now: a full disk may stay full

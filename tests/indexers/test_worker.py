@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import psutil
 import pytest
 from indexing import HashEmbedder, dump, index, module, serve_badly, serve_not_at_all, write_tree
@@ -25,9 +27,10 @@ from haversack_index.embed import load_embedder
 from haversack_index.pool import EmbedderSpec, ParsePool
 from haversack_index.prepare import Prepared, Task
 from haversack_index.reader import IndexReader
+from haversack_index.store import Store
 from haversack_index.types import IndexState, Query, Tier
 from haversack_index.walk import WalkRules
-from haversack_index.worker import embedder_spec
+from haversack_index.worker import Worker, embedder_spec
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
@@ -404,3 +407,27 @@ async def test_a_worker_that_always_crashes_is_given_up(folder: Path, cache: Pat
 def test_an_embedder_without_a_factory_is_the_built_in_one() -> None:
     """A caller that names no factory means the default, so its vectors are made all the same."""
     assert embedder_spec({}).load().id == load_embedder("static").id
+
+
+def test_damage_found_in_a_pass_is_repaired_by_that_pass(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rebuild is told among the problems of the pass that ends well, so that a status shows it."""
+    index(folder, cache)
+    whole, failures = Store.files, [apsw.CorruptError("database disk image is malformed")]
+
+    def files(store: Store) -> object:
+        if failures:
+            raise failures.pop()
+        return whole(store)
+
+    monkeypatch.setattr(Store, "files", files)
+    out = io.StringIO()
+    worker = Worker(folder, cache, out, n_processes=1)
+    worker._commands.put({"command": "update", "paths": None})
+    worker._commands.put({"command": "stop"})
+    worker.run()
+    events = [json.loads(line) for line in out.getvalue().splitlines()]
+    after = events[max(at for at, event in enumerate(events) if event["event"] == "scanning") :]
+    assert any("rebuilt" in event.get("message", "") for event in after)
+    assert after[-1]["event"] == "ready"
