@@ -127,6 +127,7 @@ class WorkerClient:
             stderr=None,
             limit=MAX_LINE,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            process_group=0,  # Ctrl-C in a terminal is for the server alone, which then ends its worker
         )
         await self._send({"command": "update", "paths": None})
 

@@ -107,7 +107,8 @@ def _search(
             if tier is Tier.SCAN:
                 problems.append(vector_problem)
             elif tier is Tier.KEYWORD:
-                problems.append(f"No vectors of {embedder.id} yet; searching by words only.")
+                if corpus.n_chunks:  # an empty folder has none to wait for
+                    problems.append(f"No vectors of {embedder.id} yet; searching by words only.")
                 vector = None
     rows = [row for row in _rows(cursor, list(ids)) if row.path not in replaced]
     cosines = vectors.cosines(cursor, vector, [row.id for row in rows]) if vector is not None else {}

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from haversack.__main__ import main
@@ -61,6 +66,9 @@ def test_nothing_gathered_is_said(capsys: pytest.CaptureFixture[str], place: Run
         ("cart.py:2", "is in the context"),
         (".env", "not in the index: secret-name"),
         ("nosuch.py", "There is no file nosuch.py."),
+        ("cart.py:1-2", "cart.py:1-2 is in the context."),
+        ("cart.py:900", "cart.py has 6 lines."),
+        (".", "is a folder"),
     ],
 )
 def test_explain_says_why(capsys: pytest.CaptureFixture[str], place: Run, what: str, said: str) -> None:
@@ -71,12 +79,72 @@ def test_explain_says_why(capsys: pytest.CaptureFixture[str], place: Run, what: 
     assert "hunter2" not in out
 
 
+def test_explain_counts_a_line_in_only_when_it_is_read(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """An outline stands for a whole file, and still shows few of its lines."""
+    long = place[0] / "long.py"
+    body = "".join(f"    step_{n} = walrus(step_{n})  # and so on, to have a line that costs\n" for n in range(300))
+    long.write_text(f"def walrus_parade(cart):\n{body}    return cart\n")
+    words = ("Where is walrus_parade?", "--budget", "60")
+    _, out, _ = typed(capsys, place, "explain", "long.py", *words)
+    assert "long.py is in the context, with lines 1" in out
+    _, out, _ = typed(capsys, place, "explain", "long.py:1", *words)
+    assert "long.py:1 is in the context." in out
+    _, out, _ = typed(capsys, place, "explain", "long.py:200", *words)
+    assert "long.py:200 is not in the context, but other lines of its file are." in out
+    _, out, _ = typed(capsys, place, "explain", "long.py:1-200", *words)
+    assert "long.py:1-200 is in the context in part, with " in out
+    long.unlink()
+
+
 def test_explain_as_json_gives_the_manifest_rows(capsys: pytest.CaptureFixture[str], place: Run) -> None:
     """Scripts read the rows of one place."""
     _, out, _ = typed(capsys, place, "explain", "cart.py:6", "How does total work?", "--json")
     rows = json.loads(out)
     assert rows
     assert {row["path"] for row in rows} == {"cart.py"}
+    _, out, err = typed(capsys, place, "explain", ".env", "How does total work?", "--json")
+    assert json.loads(out) == []
+    assert "secret-name" in err
+
+
+def test_what_a_prompt_had_to_do_without_is_said_beside_it(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """Whoever pipes a prompt on must hear that a file they named is not in it."""
+    _, out, err = typed(capsys, place, "context", "Review @nosuch.py", "--mention", "other.py", "--prompt")
+    assert "'other.py' names no file" in err
+    assert "@nosuch.py names no file" in err
+    assert "names no file" not in out
+
+
+def test_a_cache_that_cannot_be_written_is_said(capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path) -> None:
+    """The answer comes all the same, from counted words."""
+    (tmp_path / "cache").write_text("a file in the place of the folder")
+    code, out, err = typed(capsys, (place[0], tmp_path / "cache"), "context", "How does add_item work?")
+    assert code == arguments.OK
+    assert "cart.append(item)" in out
+    assert "cannot be written" in err
+
+
+def test_an_empty_folder_has_nothing_to_answer_with(
+    capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path
+) -> None:
+    """That is said once, and vectors that will never come are not waited for."""
+    code, out, err = typed(capsys, (tmp_path, place[1]), "context", "How does add_item work?")
+    assert code == arguments.OK
+    assert "Nothing was found" in out
+    assert "No vectors" not in out
+    assert "No file of this folder is indexed" in err
+
+
+def test_rows_in_a_pipe_are_one_line_each(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """However long the path: other programs read lines."""
+    folder = place[0] / ("deep" * 20) / ("deeper" * 20)
+    folder.mkdir(parents=True)
+    (folder / "walrus.py").write_text("def walrus():\n    return 1\n")
+    _, out, _ = typed(capsys, place, "context", "Where is walrus?")
+    rows = [line for line in out.splitlines() if line.startswith("included") and "walrus.py:1-2" in line]
+    assert rows
+    assert str(folder.relative_to(place[0])) in rows[0]
+    (folder / "walrus.py").unlink()
 
 
 def test_explain_tells_of_a_file_that_could_not_be_parsed(capsys: pytest.CaptureFixture[str], place: Run) -> None:
@@ -107,6 +175,15 @@ def test_index_tells_its_state(capsys: pytest.CaptureFixture[str], place: Run) -
     status = json.loads(out)
     assert code == arguments.OK
     assert (status["state"], status["files"], status["skipped"]) == ("ready", 1, {"secret-name": 1})
+
+
+def test_an_index_that_was_never_made_is_not_called_under_way(
+    capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path
+) -> None:
+    """`--status` starts nothing, so nothing is scanning."""
+    _, out, _ = typed(capsys, (place[0], tmp_path), "index", "--status")
+    assert "not built yet" in out
+    assert "scanning" not in out
 
 
 def test_a_rebuild_makes_the_index_once(capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path) -> None:
@@ -141,6 +218,7 @@ def test_doctor_checks_every_part(capsys: pytest.CaptureFixture[str], place: Run
         ["context", "x", "--json", "--prompt"],
         ["serve", "--tcp", "nowhere"],
         ["explain", "a.py"],
+        ["explain", "a.py:0", "x"],
     ],
 )
 def test_a_wrong_command_line_ends_with_two(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
@@ -159,10 +237,11 @@ def test_every_command_has_every_option_it_could_be_asked_for() -> None:
         assert fields <= {name for name in fields if hasattr(options, name)}
 
 
-def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    """All codes that the module names."""
+@pytest.mark.parametrize("command", [(), ("context",), ("explain",), ("index",), ("doctor",), ("serve",)])
+def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+    """Of every command, all codes that the module names."""
     with pytest.raises(SystemExit):
-        main(["--help"])
+        main([*command, "--help"])
     out = capsys.readouterr().out
     assert "examples:" in out
     for code in (arguments.OK, arguments.FAILED, arguments.USAGE, arguments.TO_MEND, arguments.INTERRUPTED):
@@ -170,9 +249,11 @@ def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) 
     assert f"\n  {arguments.BROKEN_PIPE}" in out
 
 
-def test_a_reader_that_goes_away_has_a_code_of_its_own(place: Run) -> None:
+@pytest.mark.parametrize("command", [["context", "How does add_item work?"], ["doctor"]])
+def test_a_reader_that_goes_away_has_a_code_of_its_own(place: Run, command: list[str]) -> None:
     """`haversack context ... | head` ends quietly, with a code that tells it from a failure."""
-    words = ["context", "How does add_item work?", "--workspace", str(place[0]), "--cache-dir", str(place[1])]
+    where = [] if command == ["doctor"] else ["--workspace", str(place[0])]
+    words = [*command, *where, "--cache-dir", str(place[1])]
     with subprocess.Popen(
         [sys.executable, "-m", "haversack", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -181,3 +262,30 @@ def test_a_reader_that_goes_away_has_a_code_of_its_own(place: Run) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == arguments.BROKEN_PIPE
+
+
+def test_an_interrupt_ends_the_command_and_its_worker_quietly(place: Run, tmp_path: Path) -> None:
+    """Ctrl-C goes to all processes in the terminal's foreground; only the command may hear it, and ends the rest."""
+    words = ["index", "--workspace", str(place[0]), "--cache-dir", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "haversack", *words], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        workers: list[psutil.Process] = []
+        while not workers and process.poll() is None:
+            workers = psutil.Process(process.pid).children(recursive=True)
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr.read() == b""
+    assert process.returncode == arguments.INTERRUPTED
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert alive == []
+
+
+def test_a_port_in_use_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    """With exit code 1; the server ends the process, so it runs in its own."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = subprocess.run([sys.executable, "-m", "haversack", "serve", "--tcp", address], check=False, timeout=30)
+    assert done.returncode == arguments.FAILED
+    assert f"{address} cannot be listened on" in capfd.readouterr().err

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,19 @@ CONTEXT_EXAMPLES = """examples:
 EXPLAIN_EXAMPLES = """examples:
   haversack explain src/app.py "How are retries handled?"
   haversack explain src/app.py:42 "How are retries handled?" --budget 2000"""
+
+INDEX_EXAMPLES = """examples:
+  haversack index
+  haversack index --status --workspace ~/project
+  haversack index --rebuild"""
+
+DOCTOR_EXAMPLES = """examples:
+  haversack doctor
+  haversack doctor --json"""
+
+SERVE_EXAMPLES = """examples:
+  haversack serve
+  haversack serve --tcp 127.0.0.1:7345"""
 
 
 @dataclass
@@ -91,26 +105,27 @@ def _parser() -> argparse.ArgumentParser:
     context.add_argument("--all", action="store_true", help="list everything that stayed out, not only the best")
 
     explain = _command(commands, "explain", "say why a file is in the context, or not", _explain, EXPLAIN_EXAMPLES)
-    explain.add_argument("place", metavar="PATH[:LINE]", help="a file of the workspace, and a line from 1")
+    explain.add_argument("place", type=_place, metavar="PATH[:LINE]", help="a file, and a line from 1 or lines (10-20)")
     explain.add_argument("question", help="the question, as for `context`")
     _question_options(explain)
     explain.add_argument("--json", action="store_true", help="print the manifest rows of the place as JSON")
 
-    index = _command(commands, "index", "bring the index up to date, or show its state", _index)
+    index = _command(commands, "index", "bring the index up to date, or show its state", _index, INDEX_EXAMPLES)
     _workspace_options(index)
     index.add_argument("--status", action="store_true", help="show the state without indexing")
     index.add_argument("--rebuild", action="store_true", help="build it again from nothing")
     index.add_argument("--json", action="store_true", help="print the state as JSON")
 
-    doctor = _command(commands, "doctor", "check everything that has to work", _doctor)
-    doctor.add_argument("--cache-dir", type=Path, help=argparse.SUPPRESS)
+    doctor = _command(commands, "doctor", "check everything that has to work", _doctor, DOCTOR_EXAMPLES)
+    _cache_option(doctor)
     doctor.add_argument("--json", action="store_true", help="print the checks as JSON")
 
-    serve = _command(commands, "serve", "speak the Language Server Protocol on stdin and stdout", _serve)
+    summary = "speak the Language Server Protocol on stdin and stdout"
+    serve = _command(commands, "serve", summary, _serve, SERVE_EXAMPLES)
     serve.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
     serve.add_argument("--tcp", type=_address, metavar="HOST:PORT", help="listen on a socket instead")
     serve.add_argument("--allow-remote", action="store_true", help="let --tcp take addresses beyond this machine")
-    serve.add_argument("--cache-dir", type=Path, help="where indexes are kept (default: the platform's cache folder)")
+    _cache_option(serve)
     return parser
 
 
@@ -119,13 +134,13 @@ def _command(
     name: str,
     summary: str,
     run: Callable[[Options], int],
-    examples: str = "",
+    examples: str,
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(
         name,
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
-        epilog=examples,
+        epilog=f"{examples}\n\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.set_defaults(command=run)
@@ -134,7 +149,13 @@ def _command(
 
 def _workspace_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--workspace", type=_folder, default=Path.cwd(), metavar="DIR", help="default: this folder")
-    command.add_argument("--cache-dir", type=Path, help="where indexes are kept (default: the platform's cache folder)")
+    _cache_option(command)
+
+
+def _cache_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help="where indexes are kept (default: the platform's cache folder)"
+    )
 
 
 def _question_options(command: argparse.ArgumentParser) -> None:
@@ -155,6 +176,12 @@ def _folder(text: str) -> Path:
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
     return path
+
+
+def _place(text: str) -> str:
+    if re.search(r"[:#]L?0+(-L?\d+)?$", text):
+        raise argparse.ArgumentTypeError(f"{text!r} names a line 0; lines count from 1")
+    return text
 
 
 def _tokens(text: str) -> int:

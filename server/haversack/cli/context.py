@@ -16,7 +16,7 @@ from haversack.config import walk_rules
 from haversack.mention_syntax import mention_of, without_lines
 from haversack.session import Session
 from haversack.types import Bundle, HaversackError, Manifest, ManifestItem, Mention, Outcome, Request
-from haversack_index.types import SkipReason
+from haversack_index.types import IndexState, IndexStatus, SkipReason
 from haversack_index.walk import Skipped, check
 
 
@@ -30,13 +30,15 @@ def explain(options: Options) -> int:
 
 async def _context(options: Options, console: Console) -> int:
     async with opened(options) as session:
-        await brought_up_to_date(session)
+        _tell(await brought_up_to_date(session))
         bundle = await session.context(_request(options))
         if options.json:
             _print_json(bundle, session)
         elif options.prompt:
             for message in bundle.prompt.messages:
                 sys.stdout.write(f"[{message.role.value}]\n{message.content}\n\n")
+            # The prompt has no place for what it had to do without, and whoever pipes it on must hear of it.
+            render.print_problems(Console(stderr=True), bundle.problems)
         else:
             render.print_bundle(console, bundle, all_rows=options.all)
     return OK
@@ -46,24 +48,37 @@ async def _explain(options: Options, console: Console) -> int:
     name, lines = without_lines(options.place)
     async with opened(options) as session:
         path = _relative(name, options.workspace)
-        await brought_up_to_date(session)
+        _tell(await brought_up_to_date(session))
         bundle = await session.preview(_request(options))
         items = _about(bundle.manifest, path, lines)
         if options.json:
             json.dump([_row(item) for item in items], sys.stdout, ensure_ascii=False)
             print()
-        elif items:
-            served = [item for item in items if item.outcome is not Outcome.EXCLUDED]
-            verdict = "is in the context" if served else "was found, but is not in the context"
-            console.print(f"{render.safe(options.place)} {verdict}.", style="bold", markup=False, highlight=False)
+        if not items:
+            # Beside the empty list of a script, the reason is for the person who reads its log.
+            absence = render.safe(_absence(session, path, lines))
+            said = Console(stderr=True) if options.json else console
+            said.print(absence, markup=False, highlight=False, soft_wrap=True)
+        elif not options.json:
+            verdict = f"{render.safe(options.place)} {_verdict(bundle, path, lines)}."
+            console.print(verdict, style="bold", markup=False, highlight=False, soft_wrap=True)
             for item in items:
+                console.print()
                 render.print_item(console, item)
-        else:
-            console.print(_absence(session, path, lines), markup=False, highlight=False, soft_wrap=True)
         record = session.indexed_file(path)
         if record is not None and record.note and not options.json:
             console.print(f"It is cut in line blocks: {record.note}.", markup=False, highlight=False)
     return OK
+
+
+def _tell(status: IndexStatus) -> None:
+    """What keeps the index from answering fully, on stderr: whatever the shape of the output, it is worse for it."""
+    lines = list(status.problems) if status.state is IndexState.DEGRADED else []
+    if not lines and status.n_files == 0:
+        lines = ["No file of this folder is indexed; `haversack index` says how many are skipped and why."]
+    errors = Console(stderr=True)
+    for line in lines:
+        errors.print(f"! {render.safe(line)}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _request(options: Options) -> Request:
@@ -100,9 +115,27 @@ def _about(manifest: Manifest, path: str, lines: tuple[int, int] | None) -> list
     return sorted(rows, key=lambda row: (row.outcome is Outcome.EXCLUDED, -row.score))
 
 
+def _verdict(bundle: Bundle, path: str, lines: tuple[int, int] | None) -> str:
+    """Whether the place is read by the model: of an outline, only the lines it shows are."""
+    spans = [span for block in bundle.blocks if block.path == path for span in block.spans]
+    if not spans:
+        return "was found, but is not in the context"
+    if lines is None:
+        return f"is in the context, with lines {', '.join(render.numbers(span) for span in spans)}"
+    start, end = lines
+    # No line is served twice, so the shares of the spans add up.
+    n_shown = sum(max(0, min(end, last) - max(start, first)) for first, last in spans)
+    if n_shown == 0:
+        return "is not in the context, but other lines of its file are"
+    return "is in the context" if n_shown == end - start else f"is in the context in part, with {n_shown} lines"
+
+
 def _absence(session: Session, path: str, lines: tuple[int, int] | None) -> str:
     """Why no source brought this place: it is no file, it is not indexed, or nothing in it answers to the question."""
-    verdict = check(Path(session.folders[0].root), path, walk_rules(session.settings))
+    root = Path(session.folders[0].root)
+    if (root / path).is_dir():
+        return f"{path} is a folder. Name a file in it."
+    verdict = check(root, path, walk_rules(session.settings))
     if isinstance(verdict, Skipped) and verdict.reason is SkipReason.GONE:
         return f"There is no file {path}."
     if isinstance(verdict, Skipped):
@@ -111,7 +144,10 @@ def _absence(session: Session, path: str, lines: tuple[int, int] | None) -> str:
     why = session.why_skipped(path)
     if why:
         return f"{path} is not in the index: {why}."
-    place = path if lines is None else f"{path}, line {lines[0] + 1},"
+    record = session.indexed_file(path)
+    if lines is not None and record is not None and lines[0] >= record.n_lines:
+        return f"{path} has {record.n_lines:,} lines."
+    place = path if lines is None else f"{path}:{render.numbers(lines)}"
     return (
         f"{place} is indexed, but no source found anything there that answers to the question. "
         f"To have it in all the same: --mention {shlex.quote(path)}"

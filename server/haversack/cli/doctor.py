@@ -17,11 +17,11 @@ from typing import Any, cast
 import apsw
 import platformdirs
 import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from haversack.cli.arguments import OK, TO_MEND, Options
+from haversack.cli.opening import Output
 from haversack.tokens import counter
 from haversack_index.chunk import parse_file
 from haversack_index.embed import load_embedder
@@ -223,4 +223,4 @@ def _print(found: list[Check]) -> None:
         if check.remedy:
             detail.append(f"\n{check.remedy}", style="yellow")
         table.add_row(mark, check.name, detail)
-    Console().print(table)
+    Output().print(table)

@@ -17,12 +17,15 @@ from haversack.session import Session, open_session
 from haversack.types import HaversackError
 from haversack_index.types import IndexState, IndexStatus
 
-# Columns of a table in a pipe or a file, where nobody's terminal sets a width.
-PIPE_WIDTH = 120
+# Columns of a table in a pipe or a file: so many that each row is one line, for the tools that read lines.
+PIPE_WIDTH = 2_000
 
 
 class Output(Console):
     """Standard output. A reader that goes away (`haversack context ... | head`) ends the command with its own code."""
+
+    def __init__(self) -> None:
+        super().__init__(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
     def on_broken_pipe(self) -> None:
         sys.stderr.close()
@@ -34,7 +37,7 @@ STEPS = {IndexState.SCANNING: "Looking for files", IndexState.INDEXING: "Indexin
 
 def run_async(work: Callable[[Options, Console], Awaitable[int]], options: Options) -> int:
     """Run a command; a refusal becomes a sentence on stderr (or JSON, when JSON was asked for) and exit code 1."""
-    console = Output(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = Output()
     try:
         return asyncio.run(_await(work(options, console)))
     except HaversackError as error:

@@ -1,4 +1,4 @@
-"""Bundles and statuses as a person reads them: tables and bars on a terminal, plain text in a pipe."""
+"""Bundles and statuses as a person reads them: columns and bars, in a pipe as wide as their longest line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from haversack.types import Block, Bundle, ManifestItem, Outcome, Problem, TokenUse
-from haversack_index.types import IndexStatus
+from haversack_index.types import IndexState, IndexStatus
 
 # A terminal line of text never carries control characters of a file name or of file text to the terminal.
 _CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 
+# Between columns: two blanks, as there are no rules.
+_GAP = (0, 2, 0, 0)
+
 # Wide enough to see a tenth of the window, narrow enough to stand beside its figures in 80 columns.
 BAR_WIDTH = 30
+
+# Below this many columns the paths and reasons need the room of a column that only ranks what is in order already.
+NARROW = 100
 
 # Rows of what stayed out that a person still reads; the rest is a count, and all of it is in `--json`.
 MAX_EXCLUDED_ROWS = 12
@@ -35,11 +41,15 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
         for block in bundle.blocks:
             _print_block(console, block)
     if bundle.manifest.items:
-        console.print(_items_table(bundle.manifest.items, all_rows=all_rows))
+        console.print(_items_table(bundle.manifest.items, all_rows=all_rows, narrow=console.width < NARROW))
+    elif bundle.manifest.classification.get("codebase"):
+        console.print("Nothing was found that answers to the question.", markup=False, highlight=False)
     else:
         reason = safe(str(bundle.manifest.classification.get("reason", "")))
         console.print(f"Nothing was gathered ({reason}).", markup=False, highlight=False, soft_wrap=True)
+    console.print()
     console.print(_token_table(bundle.manifest.tokens, bundle))
+    console.print()
     console.print(_timings_line(bundle), soft_wrap=True)
     print_problems(console, bundle.problems)
 
@@ -47,8 +57,11 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
 def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
     """One table per workspace folder: counts, then skipped files by reason."""
     for status in statuses:
-        table = Table(title=f"Index of {safe(status.folder)}", title_justify="left", show_header=False)
-        table.add_row("state", f"{status.state.value} (generation {status.generation})")
+        table = _facts(f"Index of {safe(status.folder)}")
+        # A stored index of generation 0 is none; what is said of its state is that of a pass to come.
+        built = status.generation > 0 or status.state is not IndexState.SCANNING
+        state = f"{status.state.value} (generation {status.generation})" if built else "not built yet"
+        table.add_row("state", state)
         table.add_row("files", f"{status.n_files:,}")
         table.add_row("chunks", f"{status.n_chunks:,}")
         table.add_row("symbols", f"{status.n_symbols:,}")
@@ -71,7 +84,7 @@ def print_problems(console: Console, problems: Sequence[Problem]) -> None:
 
 def print_item(console: Console, item: ManifestItem) -> None:
     """All that is known about one candidate."""
-    table = Table(show_header=False, title=safe(place(item)), title_justify="left")
+    table = _facts(safe(place(item)))
     table.add_row("outcome", Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]))
     if item.reasons:
         table.add_row("because", safe("; ".join(item.reasons)))
@@ -95,8 +108,13 @@ def place(item: ManifestItem) -> str:
         return item.title
     if item.lines is None:
         return item.path
-    start, end = item.lines
-    return f"{item.path}:{start + 1}-{max(end, start + 1)}"
+    return f"{item.path}:{numbers(item.lines)}"
+
+
+def numbers(lines: tuple[int, int]) -> str:
+    """`10-20` as a person counts, from 1 and both ends in; `10` for a single line."""
+    first, last = lines[0] + 1, max(lines[1], lines[0] + 1)
+    return f"{first}" if first == last else f"{first}-{last}"
 
 
 def relevance(item: ManifestItem) -> float:
@@ -115,7 +133,7 @@ def bar(used: int, total: int, width: int = BAR_WIDTH) -> str:
 
 
 def _print_block(console: Console, block: Block) -> None:
-    lines = ", ".join(f"{start + 1}-{end}" for start, end in block.spans)
+    lines = ", ".join(numbers(span) for span in block.spans)
     title = Text(safe(block.path or block.title), style="bold cyan")
     title.append(f"  {lines}  " if lines else "  ", style="cyan")
     title.append(f"{block.detail.value} · {block.tokens:,} tokens", style="dim")
@@ -128,12 +146,23 @@ def _print_block(console: Console, block: Block) -> None:
     console.print()
 
 
-def _items_table(items: Sequence[ManifestItem], *, all_rows: bool) -> Table:
-    table = Table(title="Manifest: what the model reads, and what it does not", title_justify="left")
-    for name, justify in (("outcome", "left"), ("item", "left"), ("detail", "left")):
-        table.add_column(name, justify=justify, overflow="fold")  # pyright: ignore[reportArgumentType]
+def _facts(title: str) -> Table:
+    """A title and lines of name and value."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=_GAP)
+    table.add_column()
+    table.add_column(overflow="fold")
+    return table
+
+
+def _items_table(items: Sequence[ManifestItem], *, all_rows: bool, narrow: bool) -> Table:
+    title = "Manifest: what the model reads, and what it does not"
+    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left", box=None, padding=_GAP)
+    table.add_column("outcome")
+    table.add_column("item", overflow="fold")
+    table.add_column("detail")
     table.add_column("tokens", justify="right")
-    table.add_column("relevance", justify="right")
+    if not narrow:
+        table.add_column("relevance", justify="right")
     table.add_column("why", overflow="fold")
     hidden = 0
     n_excluded = 0
@@ -149,7 +178,7 @@ def _items_table(items: Sequence[ManifestItem], *, all_rows: bool) -> Table:
             escape(safe(place(item))) + (" [bold](required)[/bold]" if item.required else ""),
             item.detail.value if item.detail else "-",
             f"{item.tokens_after:,}" if item.tokens_after else f"({item.tokens_before:,})",
-            f"{relevance(item):.2f}",
+            *(() if narrow else (f"{relevance(item):.2f}",)),
             escape(safe(why)),
         )
     if hidden:
@@ -160,7 +189,8 @@ def _items_table(items: Sequence[ManifestItem], *, all_rows: bool) -> Table:
 def _token_table(use: TokenUse, bundle: Bundle) -> Table:
     model = bundle.route.model
     title = f"Tokens for {model.provider}/{model.name}: {use.total:,} of {use.window:,} ({use.counted}, {use.counter})"
-    table = Table(title=title, title_justify="left", show_header=False)
+    table = _facts(title)
+    table.columns[1].justify = "right"
     rows = (
         ("context", use.context, f"of a budget of {use.context_budget:,}"),
         ("history", use.history, ""),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
+from haversack.gatherers.changed import changed_definitions
 from haversack.policy import catalogue
 from haversack.types import Candidate, Intent, Kind, MentionKind, Plan, Problem, Source
 from haversack.workspace import Workspace
@@ -37,7 +38,7 @@ _KEPT_BACK = frozenset({SkipReason.SECRET_NAME, SkipReason.HAVERSACK_IGNORED})
 
 def is_about_changes(plan: Plan) -> bool:
     """Whether the question speaks of the changes at hand."""
-    return plan.intent is Intent.REVIEW or bool(_ABOUT_CHANGES.search(plan.request.text))
+    return plan.changes or plan.intent is Intent.REVIEW or bool(_ABOUT_CHANGES.search(plan.request.text))
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
@@ -47,14 +48,21 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
     folders = workspace.folders_in_play(plan.request.folder)
     results = await asyncio.gather(*(_of_folder(folder.key, asked, workspace) for folder in folders))
     candidates = tuple(candidate for found, _ in results for candidate in found)
+    around: list[Candidate] = []
+    if asked or plan.changes:
+        texts = {candidate.origins[0]: candidate.text for candidate in candidates}
+        for folder in folders:
+            around += await workspace.run(changed_definitions, folder.key, texts, plan, workspace)
     problems = tuple(problem for _, some in results for problem in some)
     if asked:
         candidates, cut = _within(_room(plan, workspace), candidates)
         problems += cut
-    if asked and not candidates:
-        message = "There are no changes against the last commit, or the folder is not a git repository."
+    if (asked or plan.changes) and not candidates:
+        message = (
+            "There are no changes against the last commit, the folder is no git repository, or git is not installed."
+        )
         problems += (_problem("no_diff", message),)
-    return candidates, problems
+    return (*candidates, *around), problems
 
 
 async def _of_folder(folder: str, asked: bool, workspace: Workspace) -> tuple[list[Candidate], list[Problem]]:

@@ -119,9 +119,14 @@ async def _serve_tcp(host: str, port: int, make_session: MakeSession) -> int:
                     connection.dispatcher.receive(message)
         connection.dispatcher.receive(None)
 
-    listener = await asyncio.start_server(client, host, port)
+    try:
+        listener = await asyncio.start_server(client, host, port)
+    except OSError as error:
+        print(f"haversack: {host}:{port} cannot be listened on: {error.strerror or error}", file=sys.stderr)
+        return 1
     name = listener.sockets[0].getsockname()
-    print(f"haversack: listening on {name[0]}:{name[1]}", file=sys.stderr, flush=True)
+    where = f"[{name[0]}]" if ":" in name[0] else name[0]
+    print(f"haversack: listening on {where}:{name[1]}", file=sys.stderr, flush=True)
     code = await connection.code
     await connection.close()
     writer = connection.dispatcher.writer
