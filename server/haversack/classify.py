@@ -13,11 +13,14 @@ from haversack.types import Confidence, Intent, Mention, MentionKind, Plan, Requ
 from haversack.vocabulary import (
     BROAD,
     CATEGORIES,
+    CHANGE_WORDS,
+    CHANGES,
     CODE_WORDS,
     DOCS,
     GENERAL,
     INTENT_PHRASES,
     INTENT_WORDS,
+    PRACTICAL,
     SMALL_TALK,
     SMALL_TALK_KEYS,
     SMALL_TALK_PHRASES,
@@ -38,6 +41,8 @@ LONGEST_TALK = 12
 LONGEST_GENERAL = 25
 # What the user points at may take this much longer than what is only likely to help: without it the answer is wrong.
 NAMED_PATIENCE = 2
+# What is asked for stands in the beginning of the first line; patterns that look further cost its square.
+LONGEST_REQUEST = 300
 # Shorter words are too close to too many others for a slip to be told.
 SHORTEST_SLIP = 6
 
@@ -130,8 +135,14 @@ def classify(request: Request, snapshot: Snapshot, seen: Seen) -> Plan:
     read = _read(request)
     codebase, confidence, reason = _judge(request, read, seen)
     named = read.identifiers or read.paths
-    is_broad = codebase and not named and bool(BROAD.search(read.text[:FULLY_READ]))
-    first_line = {stem(word.lower()) for word in _words(read.text.strip().split("\n", 1)[0])}
+    written = read.text[:FULLY_READ].strip()
+    first_line = written.split("\n", 1)[0][:LONGEST_REQUEST]
+    is_practical = codebase and not named and bool(PRACTICAL.search(first_line))
+    terms = _terms(read)
+    changes = codebase and _is_about_changes(request, read, terms)
+    # A question without a word to search for ("what is this?") asks about whatever is at hand: the project, if nothing.
+    is_vague = not terms and not read.mentions and request.active is None and not changes
+    is_broad = codebase and not named and not is_practical and (is_vague or bool(BROAD.search(written)))
     return Plan(
         request=request,
         codebase=codebase,
@@ -140,14 +151,30 @@ def classify(request: Request, snapshot: Snapshot, seen: Seen) -> Plan:
         categories=read.categories,
         confidence=confidence,
         reason=reason,
-        terms=_terms(read),
+        terms=terms,
         identifiers=read.identifiers,
         paths=read.paths,
-        sources=_sources(codebase, request, snapshot, read.mentions),
+        sources=_sources(
+            codebase, request, snapshot, read.mentions, searched=not (changes and _says_only_change(terms))
+        ),
         mentions=read.mentions,
-        tests_wanted=bool(TESTS & first_line),
-        docs_wanted=bool(DOCS & first_line),
+        tests_wanted=not is_practical and bool(TESTS.search(first_line)),
+        docs_wanted=is_practical or not DOCS.isdisjoint(stem(word.lower()) for word in _words(first_line)),
+        practical=is_practical,
+        changes=changes,
     )
+
+
+def _is_about_changes(request: Request, read: _Read, terms: Sequence[str]) -> bool:
+    if any(mention.kind is MentionKind.DIFF for mention in read.mentions) or CHANGES.search(read.text[:FULLY_READ]):
+        return True
+    points_elsewhere = read.mentions or request.active is not None
+    return read.intent is Intent.REVIEW and not points_elsewhere and (not terms or _says_only_change(terms))
+
+
+def _says_only_change(terms: Sequence[str]) -> bool:
+    """Whether the terms tell nothing of what the changes are about, so that a search for them finds noise."""
+    return bool(terms) and all(stem(term.lower()) in CHANGE_WORDS for term in terms)
 
 
 def _read(request: Request) -> _Read:
@@ -340,13 +367,14 @@ def _terms(read: _Read) -> tuple[str, ...]:
 
 
 def _sources(
-    codebase: bool, request: Request, snapshot: Snapshot, mentions: tuple[Mention, ...]
+    codebase: bool, request: Request, snapshot: Snapshot, mentions: tuple[Mention, ...], *, searched: bool
 ) -> tuple[tuple[Source, float], ...]:
     deadline = snapshot.settings.source_deadline_ms / 1_000
     supplied = [Source.SUPPLIED] if request.supplied else []
     if not codebase:
         return tuple((source, deadline) for source in supplied)
-    sources = [Source.SYMBOLS, Source.HYBRID, Source.KNOWLEDGE, Source.DIFF, *supplied]
+    hybrid = [Source.HYBRID] if searched else []
+    sources = [Source.SYMBOLS, *hybrid, Source.KNOWLEDGE, Source.DIFF, *supplied]
     if mentions or request.active is not None:
         sources.insert(0, Source.MENTIONS)
     if any(document.dirty for document in snapshot.documents.values()):

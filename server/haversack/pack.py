@@ -177,8 +177,8 @@ def _late_needs(shelf: Shelf, plan: Plan, room: int, config: PackConfig) -> int:
 
 
 def _share(kind: Kind, plan: Plan, config: PackConfig) -> float:
-    asked_for = (kind is Kind.DIFF and plan.intent is Intent.REVIEW) or (
-        kind in (Kind.ARCHITECTURE, Kind.OVERVIEW) and plan.broad
+    asked_for = (kind is Kind.DIFF and (plan.intent is Intent.REVIEW or plan.changes)) or (
+        kind in (Kind.ARCHITECTURE, Kind.OVERVIEW) and (plan.broad or plan.practical)
     )
     return max(config.lead_share if asked_for else 0.0, config.shares[kind])
 

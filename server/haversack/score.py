@@ -45,9 +45,9 @@ def _tiers(plan: Plan) -> tuple[frozenset[str], ...]:
     code = frozenset({Kind.SYMBOL, Kind.CODE, Kind.OUTLINE, Kind.SUPPLIED})
     diff, about = frozenset({Kind.DIFF}), frozenset({Kind.ARCHITECTURE, Kind.OVERVIEW})
     middle = [code, diff, about]
-    if plan.intent is Intent.REVIEW:
+    if plan.intent is Intent.REVIEW or plan.changes:
         middle = [diff, code, about]
-    if plan.broad:
+    if plan.broad or plan.practical:
         middle = [about, *(group for group in middle if group is not about)]
     head = [frozenset({"required", Kind.SELECTION, Kind.FILE}), frozenset({"rule"})]
     return (*head, frozenset({Kind.DIAGNOSTIC, Kind.EDIT}), *middle, frozenset({Kind.MEMORY}), frozenset({Kind.TEAM}))

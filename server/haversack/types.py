@@ -227,8 +227,10 @@ class Settings:
     embedder: str = "static"
     embedder_endpoint: str = ""
     embedder_model: str = ""
+    embedder_key_variable: str = ""  # the environment variable that holds the key, never the key
     terms_endpoint: str = ""  # optional secondary model for search terms; off when empty
     terms_model: str = ""
+    terms_key_variable: str = ""  # as above
     system_prompt: str = ""
     team_context: bool = True
     model: str = ""  # default `provider/model` when the request names none
@@ -287,6 +289,9 @@ class Plan:
     mentions: tuple[Mention, ...]  # the request's and the text's, together
     tests_wanted: bool = False  # the question is about tests: no penalty for test paths
     docs_wanted: bool = False
+    practical: bool = False  # how to build, run or test it: guides and build files come first
+    changes: bool = False  # about the changes at hand: their diff comes first
+    search_text: str = ""  # compared by meaning in place of the question: another language put into English
 
 
 # --- gather → Candidate -----------------------------------------------------------------------------------------

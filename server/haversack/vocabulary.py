@@ -121,6 +121,7 @@ BROAD = re.compile(
     r"(?:whole |entire )?(?:project|repo(?:sitory)?|app(?:lication)?|library|package|program|system|code)\b"
     r"|\bhow (?:is|does) (?:this|the|our) (?:whole )?(?:project|repo(?:sitory)?|app(?:lication)?|system|code) "
     r"(?:organi[sz]ed|structured|laid out|built|work|fit together)\b"
+    r"|^(?:what(?:'s| is) (?:this|that|it)|what am i looking at|was ist das(?: hier)?|这是什么)[\s?!.？]*$"
     r"|\bwhere (?:do|should|can) i (?:start|begin)\b|\bentry ?points?\b|\bgetting started\b"
     r"|プロジェクト.{0,6}(?:概要|構成|構造)|アーキテクチャ|架构|项目.{0,4}(?:结构|概述|介绍)|프로젝트 ?구조|아키텍처",
     re.IGNORECASE,
@@ -183,5 +184,50 @@ WORLD = re.compile(
     re.IGNORECASE,
 )
 
-TESTS = _stems("test testing tests spec pytest jest mocha vitest unittest fixture coverage mock")
+# The tests themselves are asked for, not a thing that has "test" in its name: `test ids` and `the test client` are
+# features. "How are tests collected" asks about a feature as well, "how is this tested" about tests.
+TESTS = re.compile(
+    r"^(?!\W*how\b)(?:"
+    r"(?:\W*[\w()*./-]{1,30}:)?\W*tests?\b"
+    r"|.*\b(?:e2e|end-to-end|integration|regression|smoke|snapshot|fuzz|failing|failed|flaky|broken|missing|existing|"
+    r"new|more|extra|additional|which|what|these|those|our|my|your|all|the|some) (?:\w+ )?tests?\b"
+    r"(?! (?:ids?|names?|runners?|frameworks?|clients?|servers?|sessions?|nodes?|items?|functions?|class(?:es)?|runs?|"
+    r"reports?|results?|outputs?|durations?|times?|order|paths?|dir\w*)\b)"
+    r"|.*\b(?:add|write|create|fix|update|extend|improve|rename|remove|delete|refactor|move|run|rerun|skip|split|port|"
+    r"clean(?: up)?|simplify|speed up|adjust|correct|generate)\b[^:\n]{0,40}"
+    r"\btest(?:s\b|(?= *(?:$|[.,;])| (?:on|in|when|with|to|using|under)\b))"
+    r"|.*\btests\W*$)"
+    r"|\btests? (?:for|of|that|cases?|files?|suites?|coverage|covers?|covering|fails?|failing|failures?|modules?|"
+    r"helpers?|utils?|fixtures?|data)\b"
+    r"|\b(?:un)?tested\b|\bcoverage of\b|\bunit[- ]?tests?\b|\bspecs? (?:for|files?)\b",
+    re.IGNORECASE,
+)
+# How to build, run, test or release the project: guides and build files answer, not the code.
+_DO = r"(?:run|build|compile|install|set ?up|start|launch|test|lint|format|release|publish|deploy|contribute|develop)"
+PRACTICAL = re.compile(
+    rf"\bhow (?:do|can|should|would|to)\b(?: (?:i|we|you|one))?(?: \w+)? {_DO}(?:(?:,| and| or)+ \w+)*"
+    r"(?: (?:it|this|(?:(?:to|the|this|all|our|its|your|just|only|a|one|single) )*(?:\w+[ -]){0,2}(?:tests?|suite|"
+    r"project|repo|repository|code|app|application|package|library|program|binary|benchmarks?|docs|documentation|linters?|"
+    r"checks|server|examples?|source)))?(?: (?:locally|from source|here|on my machine))?\W*$"
+    r"|\bcommands? (?:to|for) (?:\w+ )?(?:run|build|test)"
+    r"|\b(?:build|install(?:ation)?|setup|test|development) instructions\b"
+    r"|^wie (?:\w+ )*(?:ich|wir|man) .*\b(?:tests?|projekt)\b.*\b(?:aus(?:führen)?|bauen|starten|laufen|installieren)\b"
+    r"|(?:怎么|如何|怎样)(?:运行|执行|构建|编译|安装|启动)(?:测试|项目|单元测试|它|这个项目)?[？?。]?$",
+    re.IGNORECASE,
+)
+# The changes that are not committed yet, as the thing that is spoken of.
+CHANGES = re.compile(
+    r"\b(?:uncommitted|unstaged|staged|commit message)\b|\b(?:my|these|the local|the current) (?:\w+ )?changes\b"
+    r"|\b(?:the|this|my|current) (?:git )?diff"
+    r"(?=\W*$|[,;] | (?:and|for|please|ok(?:ay)?|is|do|does|against|before|that|breaks?)\b)"
+    r"|\bwhat (?:did i|have i|i) changed?\b|\bchanged files\b"
+    r"|\bwork(?:ing)? (?:tree|copy)\b",
+    re.IGNORECASE,
+)
+# Words that say what is to be done with changes, and nothing of what they are about.
+CHANGE_WORDS = _stems(
+    "review diff change changed uncommitted unstaged staged commit commits message write summarize summarise bug issue "
+    "problem error mistake wrong look check code file recent latest last current local working tree copy git feedback "
+    "critique audit proofread good ok fine improve better anything something pr pull request merge suggest describe"
+)
 DOCS = _stems("doc docs documentation readme changelog tutorial guide docstring documented documenting")

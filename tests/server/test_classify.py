@@ -275,6 +275,80 @@ def test_tests_and_docs_are_wanted_when_the_first_line_says_so() -> None:
     assert not plan("fix the latest contest").tests_wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("which test covers AbortWithStatusJSON?", True),
+        ("fix the flaky tests on Windows", True),
+        ("how is the router tested?", True),
+        ("tests: use a temporary folder", True),
+        ("Test that retries stop", True),
+        ("how does parametrize generate test ids", False),
+        ("How does fixture teardown work?", False),
+        ("add an option that limits how long one test may run", False),
+        ("fix the test client's cookies", False),
+        ("how do I run the tests?", False),
+    ],
+)
+def test_tests_are_wanted_themselves_not_for_a_feature_that_is_called_so(text: str, wanted: bool) -> None:
+    """In a project about tests, every question holds the word."""
+    assert plan(text).tests_wanted is wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I run the tests?",
+        "how do I build and test it?",
+        "how to install from source",
+        "How can I start the dev server locally?",
+        "what is the command to run the unit tests",
+        "如何运行测试？",
+        "Wie kann ich die Tests ausführen?",
+    ],
+)
+def test_how_to_build_and_test_is_answered_by_guides(text: str) -> None:
+    """Documents are wanted, the tests' own code is not."""
+    made = plan(text)
+    assert made.practical
+    assert made.docs_wanted
+    assert not made.tests_wanted
+    assert not made.broad
+
+
+@pytest.mark.parametrize("text", ["how do I test a route handler?", "how does the runner start?", "run `main` twice"])
+def test_questions_on_the_code_are_not_practical(text: str) -> None:
+    """The same words about a part of the code ask for that part."""
+    assert not plan(text).practical
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "searched"),
+    [
+        ("Review my changes", True, False),
+        ("are there bugs in my uncommitted changes?", True, False),
+        ("write a commit message", True, False),
+        ("please review the diff", True, False),
+        ("review", True, False),
+        ("do my changes break the tokenizer?", True, True),
+        ("review the tokenizer", False, True),
+        ("how does the diff algorithm work", False, True),
+    ],
+)
+def test_changes_are_searched_for_only_by_what_they_are_about(text: str, changes: bool, searched: bool) -> None:
+    """A search for `review` and `changes` finds change logs."""
+    made = plan(text)
+    assert made.changes is changes
+    assert (Source.HYBRID in {source for source, _ in made.sources}) is searched
+
+
+@pytest.mark.parametrize("text", ["what is this", "What is this?", "what does it do?"])
+def test_a_question_without_a_word_to_search_for_is_about_the_project(text: str) -> None:
+    """Nothing else is at hand; with a mention, that is meant."""
+    assert plan(text).broad
+    assert not plan(f"{text} @a.py").broad
+
+
 def test_sources_follow_the_request() -> None:
     """Only what can give something is asked, each with the deadline of the settings."""
     made = plan("why is it slow", supplied=(Supplied("1", "t", "x"),))

@@ -13,6 +13,7 @@ from gathering import World, run
 from haversack import uris, workspace
 from haversack.gatherers import diagnostics, diff, edits, knowledge, supplied
 from haversack.gatherers.architecture import portrait
+from haversack.gatherers.changed import changed_lines
 from haversack.memory import MemoryStore
 from haversack.policy.injection import neutral
 from haversack.types import (
@@ -161,6 +162,29 @@ def test_the_diff_comes_when_the_question_is_on_changes(repository: World) -> No
     assert [each.required for each in found.values()] == [False]
     assert ask_diff(repository, "where is the login") == ({}, [])
     assert set(ask_diff(repository, "what did I change?")[0]) == {"ws/a.py"}
+
+
+def test_the_definitions_that_hold_changes_come_with_the_diff_and_then_their_users(tmp_path: Path) -> None:
+    """A changed line is judged by what it stands in and who relies on that; the rest of the file is no news."""
+    code = "def inner():\n    return 1\n\n\ndef other():\n    return 2\n\n\ndef user():\n    return inner()\n"
+    world = World(tmp_path, {"ws": {"c.py": code}})
+    root = tmp_path / "ws"
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "first")
+    world.write("ws", "c.py", code.replace("return 1", "return 3"))
+    found, _ = run(diff.gather(world.plan("please review my changes"), world.workspace()))
+    assert [(each.kind, each.why) for each in found] == [
+        (Kind.DIFF, "changed since the last commit, and you ask about changes"),
+        (Kind.SYMBOL, "inner holds lines you changed"),
+        (Kind.SYMBOL, "uses inner, which you changed"),
+    ]
+
+
+def test_changed_lines_are_those_of_the_new_text() -> None:
+    """Added lines themselves, and the line where something was removed."""
+    text = "@@ -1,4 +1,3 @@\n a\n-b\n-c\n+x\n d\n@@ -10,2 +9,1 @@\n y\n-z\n\\ No newline at end of file\n"
+    assert changed_lines(text) == [1, 9]
 
 
 def test_no_diff_and_no_repository_are_told(world: World) -> None:

@@ -177,6 +177,24 @@ def test_a_symbol_is_its_definition(world: World, name: str) -> None:
     assert lines_of(candidate, "signature") == "    def total(self):\n"
 
 
+def test_of_things_with_one_name_what_can_be_called_comes_before_fields_and_code_before_tests(tmp_path: Path) -> None:
+    """`@run` is first of all the function, not an option, and not its double in a test."""
+    files = {
+        "a.py": "class Options:\n    run: bool = True\n",
+        "tests/test_b.py": "def run():\n    pass\n",
+        "z.py": "def run():\n    return 1\n",
+    }
+    found, _ = gathered(World(tmp_path, {"ws": files}), "what does @run do")
+    assert [each.file.path for each in found if each.file] == ["z.py", "a.py", "tests/test_b.py"]
+
+
+def test_a_folders_code_comes_before_its_tests(tmp_path: Path) -> None:
+    """Their paths hold as many words of the question, as all hold the folder's."""
+    files = {"pkg/aa_test.py": "def f(): ...\n", "pkg/pkg_zz.py": "def g(): ...\n", "pkg/sub/c.py": "def h(): ...\n"}
+    found, _ = gathered(World(tmp_path, {"ws": files}), "what is in @pkg/")
+    assert [each.title for each in found] == ["pkg/pkg_zz.py", "pkg/sub/c.py", "pkg/aa_test.py"]
+
+
 def test_a_symbol_of_another_container_is_not_meant(world: World) -> None:
     """`Basket.total` is not `Cart.total`."""
     assert codes(gathered(world, mentions=(Mention("Basket.total"),))[1]) == ["mention_not_found"]

@@ -130,6 +130,23 @@ def test_broad_questions_bring_overview_files(world: World) -> None:
     assert not [each for each in search(world, "invoke the callback")[0] if each.kind is Kind.OVERVIEW]
 
 
+def test_questions_on_building_and_testing_bring_guides_and_build_files(tmp_path: Path) -> None:
+    """Of a long guide the part with the command, not its beginning."""
+    guide = "# Guide\n\n" + "Be kind to each other.\n" * 90 + "\n## Running tests\n\nRun `make check`.\n"
+    files = {"CONTRIBUTING.md": guide, "Makefile": "check:\n\tpytest\n", "README.md": "# It\n", "a.py": "x = 1\n"}
+    candidates, _ = search(World(tmp_path, {"ws": files}), "how do I run the tests?")
+    found = {each.title: each for each in candidates if each.kind is Kind.OVERVIEW}
+    assert list(found) == ["CONTRIBUTING.md", "Makefile", "README.md"]
+    assert found["CONTRIBUTING.md"].forms[1].spans[0][0] > 80
+
+
+def test_a_reason_names_what_the_best_passage_was_found_by(world: World) -> None:
+    """Not that there was a passage."""
+    reasons = {each.why for each in search(world, "invoke the callback")[0]}
+    assert reasons
+    assert not [why for why in reasons if "chunk" in why or "further" in why or "keyword" in why or "vector" in why]
+
+
 def test_what_was_searched_is_recorded(world: World) -> None:
     """Tier and generation per folder are there for the manifest; a folder without index is told."""
     workspace = world.workspace()

@@ -32,6 +32,8 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
         if folder.key not in workspace.indexes:
             problems.append(_problem("no_index", f"{folder.key} has no index yet, so it was not searched."))
             continue
+        if not plan.terms:
+            continue  # nothing to search for; an overview answers
         result = await workspace.run(_search, folder.key, plan, workspace)
         workspace.searched[folder.key] = (result.generation, result.tier)
         problems += [_problem("search_degraded", f"{folder.key}: {text}") for text in result.problems]
@@ -44,7 +46,7 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
         some, troubles = await workspace.run(_of_files, step, start, best, plan, workspace)
         candidates += some
         problems += troubles
-    if plan.broad:
+    if plan.broad or plan.practical:
         for folder in workspace.folders_in_play(plan.request.folder):
             candidates += await workspace.run(overview, folder.key, plan, workspace)
     return tuple(candidates), tuple(problems)
@@ -78,7 +80,7 @@ def _search(folder: str, plan: Plan, workspace: Workspace) -> SearchResult:
     settings = workspace.snapshot.settings
     return workspace.indexes[folder].search(
         Query(
-            text=plan.request.text,
+            text=plan.search_text or plan.request.text,
             terms=plan.terms,
             identifiers=plan.identifiers,
             paths=plan.paths,
@@ -121,7 +123,7 @@ def _of_files(
                 title=title(file, workspace),
                 relevance=best.of_file(hit),
                 parts=hit.parts,
-                why=f"file {rank + 1} of the search, by {_strongest(hit.parts)}"
+                why=f"file {rank + 1} of the search, by {_strongest(_spelt_out(hit))}"
                 + ("" if has_code else _held_back(len(located), most_files)),
                 file=file,
                 forms=shrinking(*(Form(Detail.OUTLINE, lines) for lines in outlines)),
@@ -194,10 +196,36 @@ def _code(
     )
 
 
+def _spelt_out(file: FileHit) -> Parts:
+    """A file's parts with what its best passage was found by in place of "passages"."""
+    passages = {"best_chunk", "further"}
+    weight = sum(value for name, value in file.parts if name in passages)
+    best = file.hits[0].parts if file.hits else ()
+    total = sum(value for _, value in best)
+    own = tuple(part for part in file.parts if part[0] not in passages)
+    return (*own, *((name, weight * value / total) for name, value in best if total > 0))
+
+
+# The parts of a score in the words of a person.
+_SPOKEN = {
+    "vector": "meaning",
+    "keyword": "words",
+    "names": "the names it defines",
+    "written_name": "a name you wrote",
+    "path": "its path",
+    "file_name": "its file name",
+    "written_path": "a path you wrote",
+}
+
+
 def _strongest(parts: Parts) -> str:
     """The names of the two greatest parts of a score, as a person reads them."""
-    greatest = sorted((part for part in parts if part[1] > 0), key=lambda part: -part[1])[:2]
-    return " and ".join(name.replace("_", " ") for name, _ in greatest) or "nothing in particular"
+    sums: dict[str, float] = {}
+    for name, value in parts:
+        spoken = _SPOKEN.get(name, name)
+        sums[spoken] = sums.get(spoken, 0.0) + value
+    greatest = sorted((part for part in sums.items() if part[1] > 0), key=lambda part: -part[1])[:2]
+    return " and ".join(name for name, _ in greatest) or "nothing in particular"
 
 
 def _problem(code: str, message: str) -> Problem:

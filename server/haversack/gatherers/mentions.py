@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from haversack.gatherers.active import active_place, point_at_active
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import definition_forms, outline
+from haversack.gatherers.outline import VALUES, definition_forms, outline
 from haversack.gatherers.pointed import Pointed, file_forms, lines_candidate, refusal, unreadable
 from haversack.mention_syntax import without_lines
 from haversack.places import Place
@@ -29,6 +29,8 @@ from haversack.types import (
 )
 from haversack.workspace import Workspace
 from haversack_index.lexical import words
+from haversack_index.rank import kind_share
+from haversack_index.types import Query
 
 # More names than a person types; each costs a look at the disk, and all of them share the source's deadline.
 MOST_MENTIONS = 200
@@ -220,7 +222,9 @@ def _folder(place: Place, plan: Plan, workspace: Workspace, found: Pointed) -> I
     index = workspace.indexes.get(place.folder)
     paths = [record.path for record in index.files() if record.path.startswith(prefix)] if index else []
     asked_words = question_words(plan)
-    paths.sort(key=lambda path: (-len(asked_words.intersection(words(path))), path.count("/"), path))
+    # All paths hold the folder's own words, so only what comes after tells them apart.
+    near = {path: len(asked_words.intersection(words(path[len(prefix) :]))) for path in paths}
+    paths.sort(key=lambda path: (-_share(path, plan), -near[path], path.count("/"), path))
     if len(paths) > FOLDER_FILES:
         found.problem(
             "folder_capped",
@@ -251,6 +255,11 @@ def _folder(place: Place, plan: Plan, workspace: Workspace, found: Pointed) -> I
         )
 
 
+def _share(path: str, plan: Plan) -> float:
+    """What the search leaves of a file's score: less for tests, examples and documents unless they are asked for."""
+    return kind_share(path, Query("", tests_wanted=plan.tests_wanted, docs_wanted=plan.docs_wanted))[1]
+
+
 def _as_symbol(mention: Mention, plan: Plan, workspace: Workspace, found: Pointed) -> bool:
     if mention.kind not in (None, MentionKind.SYMBOL) or "/" in mention.value:
         return False
@@ -261,6 +270,8 @@ def _as_symbol(mention: Mention, plan: Plan, workspace: Workspace, found: Pointe
         for defined in workspace.definitions(folder.key, (name,))
         if name and (not containers or tuple(containers) == defined.symbol.container[-len(containers) :])
     ]
+    # Of several things with one name: code before its tests, what can be called or made before fields and options.
+    places.sort(key=lambda each: (-_share(each.file.path, plan), each.symbol.kind in VALUES))
     if len(places) > SYMBOL_PLACES:
         message = f"{mention.value!r} is defined in {len(places)} places; {SYMBOL_PLACES} were taken."
         found.problem("mention_ambiguous", message, "Name it with its class, or name the file.")

@@ -40,7 +40,7 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
         n_left += n_more
         for candidate in definitions:
             found.setdefault(candidate.id, candidate)
-        for candidate in await workspace.run(_users, folder.key, asked, definitions, plan, workspace):
+        for candidate in await workspace.run(users_of, folder.key, asked, definitions, plan, workspace):
             found.setdefault(candidate.id, candidate)
     if not n_left:
         return tuple(found.values()), ()
@@ -121,7 +121,7 @@ def _definitions(
     scored.sort(key=lambda pair: (-pair[1], pair[0].file.path, pair[0].symbol.span.start))
     n_left = sum(each.symbol.name in asked for each, _ in scored[MOST_DEFINITIONS:])
     taken = [
-        _candidate(
+        symbol_candidate(
             each,
             relevance,
             f"defines {each.symbol.name}, "
@@ -157,9 +157,9 @@ def _share(path: str, plan: Plan) -> float:
     return kind_share(path, Query("", tests_wanted=plan.tests_wanted, docs_wanted=plan.docs_wanted))[1]
 
 
-def _users(
+def users_of(
     folder: str,
-    asked: dict[str, tuple[str, ...]],
+    asked: Iterable[str],
     definitions: Iterable[Candidate],
     plan: Plan,
     workspace: Workspace,
@@ -183,7 +183,7 @@ def _users(
             users[key] = (defined, relevance, reference.name)
     ordered = sorted(users.values(), key=lambda user: (-user[1], user[0].file.path, user[0].symbol.span.start))
     return [
-        _candidate(user, relevance, f"uses {name}", plan, workspace, rank=MOST_DEFINITIONS + rank)
+        symbol_candidate(user, relevance, f"uses {name}", plan, workspace, rank=MOST_DEFINITIONS + rank)
         for rank, (user, relevance, name) in enumerate(ordered[:MOST_REFERENCES])
     ]
 
@@ -204,7 +204,7 @@ def _enclosing(folder: str, path: str, name: str, line: int, workspace: Workspac
     return Defined(file, min(around, key=lambda symbol: (symbol.span.end - symbol.span.start, -symbol.depth)))
 
 
-def _candidate(
+def symbol_candidate(
     defined: Defined, relevance: float, why: str, plan: Plan, workspace: Workspace, *, rank: int
 ) -> Candidate:
     file, symbol = defined.file, defined.symbol

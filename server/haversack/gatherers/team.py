@@ -19,7 +19,9 @@ MOST_AUTHORS = 4
 MOST_COMMITS = 50
 SECONDS = 0.8
 _ABOUT_PEOPLE = re.compile(
-    r"\b(?:who|whom|whose|owners?|owns?|owned|ownership|codeowners|maintainers?|authors?|blame|experts?|responsible|"
+    # "Who calls this" asks about code.
+    r"\b(?:who(?! (?:calls?|uses?|sets?|reads?|writes?|creates?|imports?|throws?|raises?|emits?|sends?|needs?)\b)"
+    r"|whom|whose|owners?|owns?|owned|ownership|codeowners|maintainers?|authors?|blame|experts?|responsible|"
     r"reviewers?|teammates?|colleagues?|contributors?|(?:git|commit|change) history|history of|"
     r"(?:last|lately|recently) (?:changed|touched|edited|modified))\b",
     re.IGNORECASE,
