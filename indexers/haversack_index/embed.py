@@ -36,12 +36,13 @@ def load_embedder(
     model: str = "",
     post: Post | None = None,
     withholds: Callable[[str], bool] | None = None,
+    key: str = "",
 ) -> Embedder:
     """The embedder of a kind. `endpoint`: base address of a service, or the directory of a model2vec model.
 
     Raises ValueError for an unknown kind or a missing argument, EmbeddingError when the embedder can't work here.
     A service is asked once for its vector size, so a wrong model name fails here and not in the middle of a pass.
-    `withholds(path)` names files whose text a service must not see.
+    `withholds(path)` names files whose text a service must not see; `key` is sent to it as a bearer token.
     """
     match kind:
         case "static":
@@ -55,7 +56,7 @@ def load_embedder(
         case "ollama" | "openai":
             if post is None or not endpoint or not model:
                 raise ValueError(f"embedder kind {kind!r} needs an endpoint, a model and a way to post")
-            return HttpEmbedder(kind, endpoint, model, post, withholds=withholds)
+            return HttpEmbedder(kind, endpoint, model, post, withholds=withholds, key=key)
         case _:
             raise ValueError(f"unknown embedder kind {kind!r}; known kinds: {', '.join(KINDS)}")
 

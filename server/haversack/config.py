@@ -146,7 +146,7 @@ def _settle_endpoints(values: dict[str, object], problems: list[Problem]) -> Non
 
 
 def _invalid(setting: Setting, value: object) -> Problem:
-    shown = repr(value)
+    shown = "the value" if setting.hidden else repr(value)
     # Long enough to recognise the value, short enough for a message box.
     shown = shown if len(shown) <= 80 else f"{shown[:79]}…"
     return _problem(

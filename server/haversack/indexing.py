@@ -292,6 +292,7 @@ def _index_settings(settings: Settings) -> tuple[object, ...]:
         settings.embedder,
         settings.embedder_endpoint,
         settings.embedder_model,
+        settings.embedder_key_variable,
         withheld_patterns(settings),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from haversack.config import walk_rules
 from haversack.indexing import SERVICES, OnChange, OnProblem, withheld_patterns
-from haversack.outbound import transport
+from haversack.outbound import read_key, transport
 from haversack.policy.privacy import Privacy
 from haversack.types import Folder, Settings
 from haversack_index.client import WorkerClient, WorkerEvent
@@ -44,7 +44,7 @@ class LocalIndexing:
 
     def _embedder(self, settings: Settings) -> Embedder | None:
         names = (settings.embedder, settings.embedder_endpoint, settings.embedder_model)
-        key = (*names, *withheld_patterns(settings))
+        key = (*names, settings.embedder_key_variable, *withheld_patterns(settings))
         if key not in self._embedders:
             try:
                 self._embedders[key] = embedder_spec(settings).load()
@@ -86,16 +86,22 @@ def embedder_spec(settings: Settings) -> EmbedderSpec:
         arguments["model"] = settings.embedder_model
     if settings.embedder in SERVICES:
         arguments["withheld"] = withheld_patterns(settings)
+        if settings.embedder_key_variable:
+            arguments["key_variable"] = settings.embedder_key_variable
         return EmbedderSpec(f"{__name__}:load_service_embedder", arguments)
     return EmbedderSpec(arguments=arguments)
 
 
-def load_service_embedder(kind: str, endpoint: str = "", model: str = "", withheld: Sequence[str] = ()) -> Embedder:
-    """An embedder behind an address: the only one it may reach. Raises like `haversack_index.embed.load_embedder`.
+def load_service_embedder(
+    kind: str, endpoint: str = "", model: str = "", withheld: Sequence[str] = (), key_variable: str = ""
+) -> Embedder:
+    """An embedder behind an address: the only one it may reach. Raises like `haversack_index.embed.load_embedder`,
+    and HaversackError `no_key`. The key itself is read here, in each process, and passed on to nobody.
 
     It gets no text of files that the privacy patterns `withheld` match; such files are found by their words.
     """
+    key = read_key(key_variable, "haversack.embedding.keyVariable")
     post = transport(Settings(embedder_endpoint=endpoint))
     privacy = Privacy.compile(Settings(restricted_paths=tuple(withheld)))
     withholds = privacy.restricts if privacy.active else None
-    return load_embedder(kind, endpoint=endpoint, model=model, post=post, withholds=withholds)
+    return load_embedder(kind, endpoint=endpoint, model=model, post=post, withholds=withholds, key=key)

@@ -1,13 +1,14 @@
 """The one module that opens a network connection.
 
 Text leaves only to endpoints that the settings name: host and port are pinned, redirects are not followed, proxies
-and credentials of the environment are not used.
+of the environment are not used, and of its credentials only those whose variable the user names.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json as json_text
+import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,24 @@ def post_json(
         return json_text.loads(answer)
     except (ValueError, RecursionError) as error:
         raise BadAnswerError("the endpoint's answer is not JSON") from error
+
+
+def read_key(variable: str, setting: str) -> str:
+    """The key in an environment variable; "" when `setting` names none.
+
+    Raises HaversackError `no_key` when there is none, or what is there cannot be sent. The message holds neither the
+    key nor the variable's name, which may be a key in the wrong place.
+    """
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        message = f"The environment variable that {setting} names is not set where Haversack runs."
+        raise HaversackError("no_key", message, "Set it for the editor or the shell that starts Haversack.")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        message = f"The environment variable that {setting} names holds no key: it has blanks or other letters in it."
+        raise HaversackError("no_key", message, "Correct it.")
+    return key
 
 
 def is_on_this_machine(endpoint: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from haversack.outbound import read_key
 from haversack.types import HaversackError, Plan, Problem, Settings
 
 # Less than a fifth of a second is not noticed beside a model's first word.
@@ -38,7 +39,9 @@ async def widen(plan: Plan, settings: Settings, post: Post) -> tuple[Plan, tuple
         words = _words(answer)
     except TimeoutError:
         return plan, (_problem("late", f"gave no words within {DEADLINE_S * 1_000:.0f} ms"),)
-    except (OSError, HaversackError, ValueError) as error:
+    except HaversackError as error:
+        return plan, (Problem("search terms", error.code, error.message, error.remedy),)
+    except (OSError, ValueError) as error:
         return plan, (_problem("failed", f"could not be asked ({type(error).__name__})"),)
     except Exception as error:
         if not isinstance(getattr(error, "status", None), int):
@@ -59,7 +62,8 @@ def _ask(question: str, settings: Settings, post: Post) -> object:
         "stream": False,
     }
     url = f"{base}/chat/completions" if base.endswith("/v1") else f"{base}/v1/chat/completions"
-    return post(url, body, {}, DEADLINE_S)
+    key = read_key(settings.terms_key_variable, "haversack.searchTerms.keyVariable")
+    return post(url, body, {"authorization": f"Bearer {key}"} if key else {}, DEADLINE_S)
 
 
 def _words(answer: object) -> list[str]:

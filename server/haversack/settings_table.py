@@ -37,6 +37,7 @@ class Setting:
     description: str
     effect: str
     guarded: bool = False
+    hidden: bool = False  # a wrong value is not repeated in the problem: it may be a secret in the wrong place
 
 
 # --- readers: a raw value → the field's value, or ValueError ------------------------------------------------------
@@ -104,6 +105,12 @@ def _words(limit: int) -> Callable[[object], str]:
         return value.strip()
 
     return read
+
+
+def _variable_name(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z_]\w{0,99})?", value.strip(), re.ASCII):
+        return value.strip()
+    raise ValueError("not a name of an environment variable")
 
 
 def _one_of(*choices: str) -> Callable[[object], str]:
@@ -243,8 +250,7 @@ SETTINGS: tuple[Setting, ...] = (
         "1500",
         "10 to 60,000 milliseconds",
         ANYWHERE,
-        "How long a source (search, symbols, git …) may take; finding what you name, twice as long. "
-        "A late one costs its results, never the reply.",
+        "How long a source (search, git …) may take; what you name, twice as long. A late one never costs the reply.",
         "`classify`: the deadline of every source in the plan",
     ),
     Setting(
@@ -281,6 +287,17 @@ SETTINGS: tuple[Setting, ...] = (
         guarded=True,
     ),
     Setting(
+        "embedding.keyVariable",
+        "embedder_key_variable",
+        _variable_name,
+        "empty (no key)",
+        "the name of an environment variable, never the key itself",
+        (Scope.USER,),
+        "The environment variable that holds the embedding server's key. The server gets it as a bearer token.",
+        "`local_index`: the key of embedding calls",
+        hidden=True,
+    ),
+    Setting(
         "searchTerms.endpoint",
         "terms_endpoint",
         _web_address,
@@ -302,6 +319,17 @@ SETTINGS: tuple[Setting, ...] = (
         "The model asked for search words.",
         "`search_terms`: named in that call",
         guarded=True,
+    ),
+    Setting(
+        "searchTerms.keyVariable",
+        "terms_key_variable",
+        _variable_name,
+        "empty (no key)",
+        "the name of an environment variable, never the key itself",
+        (Scope.USER,),
+        "The environment variable that holds that server's key. The server gets it as a bearer token.",
+        "`search_terms`: the key of that call",
+        hidden=True,
     ),
     Setting(
         "systemPrompt",

@@ -79,6 +79,8 @@ GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "embedding.model": ("nomic-embed-text", "nomic-embed-text", {}),
     "searchTerms.endpoint": ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1", {}),
     "searchTerms.model": ("tiny", "tiny", {}),
+    "embedding.keyVariable": (" EMBED_KEY ", "EMBED_KEY", {}),
+    "searchTerms.keyVariable": ("TERMS_KEY", "TERMS_KEY", {}),
     "systemPrompt": ("Answer in verse.", "Answer in verse.", {}),
     "teamContext": (False, False, {}),
     "model": ("openai/gpt-4o", "openai/gpt-4o", {}),
@@ -230,7 +232,19 @@ def test_an_untrusted_workspace_cannot_send_text_out(name: str) -> None:
 
 def test_everything_with_an_endpoint_is_guarded() -> None:
     """A new endpoint setting cannot forget the guard."""
-    assert all(s.guarded for s in SETTINGS if "endpoint" in s.name or s.name.startswith(("embedding.", "searchTerms.")))
+    about_services = [s for s in SETTINGS if "endpoint" in s.name or s.name.startswith(("embedding.", "searchTerms."))]
+    assert all(setting.guarded or setting.scopes == (Scope.USER,) for setting in about_services)
+
+
+@pytest.mark.parametrize("name", ["embedding.keyVariable", "searchTerms.keyVariable"])
+def test_keys_are_named_by_the_user_alone_and_never_shown(name: str) -> None:
+    """A workspace cannot choose which variable is sent out; a key in the place of a name is not repeated."""
+    for trusted in (True, False):
+        settings, problems = merge((Layer(Scope.WORKSPACE, {name: "AWS_SECRET_ACCESS_KEY"}),), trusted=trusted)
+        assert (settings, [problem.code for problem in problems]) == (Settings(), ["setting_refused"])
+    settings, problems = parse({name: "sk-proj-hunter2"})
+    assert (settings, [problem.code for problem in problems]) == (Settings(), ["invalid_setting"])
+    assert "hunter2" not in repr(problems)
 
 
 def test_a_request_cannot_change_the_index() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from haversack import local_index
-from haversack.indexing import withheld_patterns
+from haversack.indexing import _index_settings, withheld_patterns
 from haversack.local_index import embedder_spec
-from haversack.types import Settings
+from haversack.types import HaversackError, Settings
 
 FAR = "https://api.example.com/v1"
 NEAR = "http://127.0.0.1:11434"
@@ -58,3 +59,43 @@ def test_the_embedder_of_a_process_knows_what_is_withheld(monkeypatch: pytest.Mo
     embedder: Any = embedder_spec(settings).load()
     assert embedder.withholds("data/deep/a.py")
     assert not embedder.withholds("src/data.py")
+
+
+@pytest.mark.parametrize(
+    ("value", "bearer"), [("hunter2", "Bearer hunter2"), (" hunter2\n", "Bearer hunter2"), (None, ""), ("a\nb", "")]
+)
+def test_the_key_of_a_service_comes_from_the_variable_the_user_names(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, bearer: str
+) -> None:
+    """Its name travels, the key is read where it is sent; one that cannot be used is an error without the key in it."""
+    sent: list[str] = []
+
+    def transport(settings: Settings) -> object:
+        def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> object:
+            del url, timeout
+            sent.append(headers["authorization"])
+            return {"data": [{"index": at, "embedding": [1.0, 0.0]} for at, _ in enumerate(json["input"])]}
+
+        return post
+
+    monkeypatch.setattr(local_index, "transport", transport)
+    monkeypatch.delenv("EMBED_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("EMBED_KEY", value)
+    settings = Settings(embedder="openai", embedder_endpoint=FAR, embedder_model="m", embedder_key_variable="EMBED_KEY")
+    spec = embedder_spec(settings)
+    assert "hunter2" not in repr(spec)
+    if bearer:
+        spec.load()
+        assert sent == [bearer]
+        return
+    with pytest.raises(HaversackError) as caught:
+        spec.load()
+    assert (caught.value.code, sent) == ("no_key", [])
+    assert not any(part in caught.value.message for part in ("EMBED_KEY", "a\nb"))
+
+
+def test_another_key_makes_another_embedder() -> None:
+    """A user who names the variable later gets vectors without a restart."""
+    base = Settings(embedder="openai", embedder_endpoint=FAR, embedder_model="m")
+    assert _index_settings(base) != _index_settings(replace(base, embedder_key_variable="EMBED_KEY"))

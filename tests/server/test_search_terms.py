@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,9 +40,11 @@ class Model:
     def __init__(self, answer: object = None, error: Exception | None = None, wait: float = 0) -> None:
         self.answer, self.error, self.wait = answer, error, wait
         self.calls: list[tuple[str, Any, float]] = []
+        self.headers: list[Mapping[str, str]] = []
 
     def __call__(self, url: str, json: Any, headers: Mapping[str, str], timeout: float) -> Any:
         self.calls.append((url, json, timeout))
+        self.headers.append(headers)
         time.sleep(self.wait)
         if self.error:
             raise self.error
@@ -116,3 +119,16 @@ def test_a_talkative_model_is_cut() -> None:
     """No more than eight words are taken."""
     widened, _ = asyncio.run(widen(plan(), ON, Model(says(" ".join(f"word{n}" for n in range(100))))))
     assert len(widened.terms) == 2 + MAX_TERMS
+
+
+def test_the_key_is_the_users_and_is_sent_as_a_bearer_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a variable no key is sent; a variable that is not set is a problem, and nobody is asked."""
+    settings = replace(ON, terms_key_variable="TERMS_KEY")
+    monkeypatch.setenv("TERMS_KEY", "hunter2")
+    model = Model(says("word"))
+    asyncio.run(widen(plan(), ON, model))
+    asyncio.run(widen(plan(), settings, model))
+    assert model.headers == [{}, {"authorization": "Bearer hunter2"}]
+    monkeypatch.delenv("TERMS_KEY")
+    widened, problems = asyncio.run(widen(plan(), settings, model))
+    assert (widened, [problem.code for problem in problems], len(model.calls)) == (plan(), ["no_key"], 2)
