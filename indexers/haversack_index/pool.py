@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import multiprocessing
 import os
+import queue
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
@@ -36,6 +40,8 @@ START_SECONDS = 60.0
 BATCH_FILES = 16
 BATCH_BYTES = 200_000
 
+# Batches a process has before it, so that it never waits for this one, which may be writing or wait for its turn.
+AHEAD = 3
 # Processes that may fail for no file's fault before the rest is done in this process.
 MAX_FAILED = 3
 # New objects between two looks for unreachable cycles, of which parsing makes hardly any: at the interpreter's own 700
@@ -64,18 +70,48 @@ class EmbedderSpec:
         return cast("Embedder", getattr(importlib.import_module(module), name)(**self.arguments))
 
 
+_Arguments = tuple[Path, WalkRules, Path, EmbedderSpec | None]
+"""Folder, rules, database, embedder: what a process needs to know once."""
+
+
+class _Place:
+    """Where a process is, in memory shared with it: a message for each file would wake this one as often."""
+
+    def __init__(self, context: Any) -> None:
+        self._values: Any = context.RawArray("d", [0.0, -1.0, time.monotonic()])
+
+    def tell(self, n_done: int, at: int) -> None:
+        """Batches done, and the file of the next one: its length while embedding, -1 before the first."""
+        # Read in the opposite order: a new file with the time of the one before would seem late.
+        self._values[2] = time.monotonic()
+        self._values[1] = at
+        self._values[0] = n_done
+
+    def read(self) -> tuple[int, int, float]:
+        """Batches done, file, and since when, in seconds of the monotonic clock."""
+        return int(self._values[0]), int(self._values[1]), float(self._values[2])
+
+
 @dataclass(slots=True)
 class _Worker:
     process: BaseProcess
     connection: Connection[Any, Any]
-    batch: list[Task] = field(default_factory=list[Task])
-    at: int = -1  # the file of the batch being worked on; the batch's length while embedding
-    since: float = field(default_factory=time.monotonic)
+    place: _Place
+    batches: deque[list[Task]] = field(default_factory=deque[list[Task]])  # not yet answered
+    n_answered: int = 0
 
-    def limit(self, file_seconds: float) -> float:
-        if self.at < 0:
-            return START_SECONDS
-        return file_seconds if self.at < len(self.batch) else EMBED_SECONDS
+    def at(self) -> tuple[int, int]:
+        """Which of the batches it works on, and which file of it."""
+        n_done, at, _ = self.place.read()
+        return n_done - self.n_answered, at
+
+    def deadline(self, file_seconds: float) -> float:
+        """When it is stuck, by the monotonic clock."""
+        n_done, at, since = self.place.read()
+        number = n_done - self.n_answered
+        if at < 0 or number >= len(self.batches):
+            return since + START_SECONDS
+        return since + (file_seconds if at < len(self.batches[number]) else EMBED_SECONDS)
 
 
 class ParsePool:
@@ -114,21 +150,17 @@ class ParsePool:
 
     def prepare(self, tasks: Sequence[Task]) -> Generator[Prepared]:
         """Each task's result, in the order they are done."""
-        queue = deque(_batches(tasks))
+        waiting = deque(_batches(tasks))
         try:
-            while queue or any(worker.batch for worker in self._workers):
-                if self._n_failed >= MAX_FAILED and queue:
-                    yield from prepare_files(self._folder, self._rules, queue.popleft())
+            while waiting or any(worker.batches for worker in self._workers):
+                if self._n_failed >= MAX_FAILED and waiting:
+                    yield from prepare_files(self._folder, self._rules, waiting.popleft())
                     continue
-                while queue and len(self._workers) < self._n_processes and all(w.batch for w in self._workers):
-                    self._workers.append(self._start())
-                for worker in self._workers:
-                    if queue and not worker.batch:
-                        self._give(worker, queue.popleft())
-                yield from self._collect(queue)
+                self._deal(waiting)
+                yield from self._collect(waiting)
         finally:
             # A caller that stopped early left files behind, whose results must not be taken for the next pass's.
-            for worker in [worker for worker in self._workers if worker.batch]:
+            for worker in [worker for worker in self._workers if worker.batches]:
                 _end(worker)
                 self._workers.remove(worker)
 
@@ -143,56 +175,63 @@ class ParsePool:
             _end(worker)
         self._workers.clear()
 
+    def _deal(self, waiting: deque[list[Task]]) -> None:
+        """Give each process batches up to the limit, the idlest first; start processes while all are busy."""
+        while waiting:
+            if len(self._workers) < self._n_processes and all(worker.batches for worker in self._workers):
+                self._workers.append(self._start())
+            number, worker = min(enumerate(self._workers), key=lambda item: len(item[1].batches))
+            if len(worker.batches) >= AHEAD:
+                return
+            # From both ends of the languages: making a query costs a tenth of a second in each process.
+            worker.batches.append(waiting.pop() if number % 2 else waiting.popleft())
+            with suppress(OSError):  # a dead process shows when its answer is awaited
+                worker.connection.send(worker.batches[-1])
+
     def _start(self) -> _Worker:
         # A forked copy of a process with threads can deadlock. On Linux copies are made of one that has none, but has
         # read all modules: quicker, and they share its memory.
         ours, theirs = multiprocessing.Pipe()
-        arguments = (theirs, *self._arguments)
         try:
-            process = _process(START_METHOD, arguments)
+            process, place = _process(START_METHOD, theirs, self._arguments)
         except OSError:  # such as a temporary folder with a path too long for a socket
-            process = _process("spawn", arguments)
+            process, place = _process("spawn", theirs, self._arguments)
         theirs.close()
         if self._niceness:
             _lower(process.pid, self._niceness)
-        return _Worker(process, cast("Connection[Any, Any]", ours))
+        return _Worker(process, cast("Connection[Any, Any]", ours), place)
 
-    def _give(self, worker: _Worker, batch: list[Task]) -> None:
-        worker.batch, worker.at, worker.since = batch, -1, time.monotonic()
-        with suppress(OSError):  # a dead process shows when its answer is awaited
-            worker.connection.send(batch)
-
-    def _collect(self, queue: deque[list[Task]]) -> Iterator[Prepared]:
-        busy = [worker for worker in self._workers if worker.batch]
-        now = time.monotonic()
-        patience = min(worker.since + worker.limit(self._file_seconds) - now for worker in busy)
+    def _collect(self, waiting: deque[list[Task]]) -> Iterator[Prepared]:
+        busy = [worker for worker in self._workers if worker.batches]
+        patience = min(worker.deadline(self._file_seconds) for worker in busy) - time.monotonic()
         ready = wait([worker.connection for worker in busy], max(patience, 0.0))
         for worker in busy:
             if worker.connection in ready:
                 try:
                     message = worker.connection.recv()
                 except (EOFError, OSError):
-                    yield from self._replace(worker, queue, "the parser ended its process")
+                    yield from self._replace(worker, waiting, "the parser ended its process")
                     continue
-                worker.since = time.monotonic()
-                if isinstance(message, int):
-                    worker.at = message
-                    continue
-                worker.batch = []
+                worker.batches.popleft()
+                worker.n_answered += 1
                 yield from cast("list[Prepared]", message)
-            elif time.monotonic() - worker.since >= worker.limit(self._file_seconds):
-                yield from self._replace(worker, queue, TIMED_OUT)
+            elif time.monotonic() >= worker.deadline(self._file_seconds):
+                yield from self._replace(worker, waiting, TIMED_OUT)
 
-    def _replace(self, worker: _Worker, queue: deque[list[Task]], note: str) -> Iterator[Prepared]:
-        """End a process that hangs or died; its file is cut by lines, the rest of its batch goes to others."""
+    def _replace(self, worker: _Worker, waiting: deque[list[Task]], note: str) -> Iterator[Prepared]:
+        """End a process that hangs or died; its file is cut by lines, its other files go to others."""
         _end(worker)
         self._workers.remove(worker)
-        at = worker.at
-        if 0 <= at < len(worker.batch):
-            guilty = worker.batch.pop(at)
+        number, at = worker.at()
+        batches = list(worker.batches)
+        worker.batches.clear()
+        batch = batches.pop(number) if number < len(batches) else []
+        waiting.extendleft(reversed(batches))
+        if 0 <= at < len(batch):
+            guilty = batch.pop(at)
             yield prepare_file(self._folder, self._rules, guilty, lines_only=note)[0]
-            if worker.batch:
-                queue.appendleft(worker.batch)
+            if batch:
+                waiting.appendleft(batch)
             return
         # It died before the first file or while embedding: no file is to blame, so they are prepared here.
         self._n_failed += 1
@@ -200,14 +239,15 @@ class ParsePool:
         if self._arguments[-1] is not None:
             failure = EmbedFailure("The embedding model ended its process or took too long; vectors are off.", True)
         problem = NOT_STARTED if at < 0 else ""
-        for one in prepare_files(self._folder, self._rules, worker.batch):
+        for one in prepare_files(self._folder, self._rules, batch):
             yield replace(one, problem=problem or one.problem, failure=failure)
 
 
 def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Files by their endings, so that a batch needs few grammars, in the order given otherwise."""
     batch: list[Task] = []
     size = 0
-    for task in tasks:
+    for task in sorted(tasks, key=lambda task: task.path.rpartition("/")[2].rpartition(".")[2]):
         if batch and (len(batch) >= BATCH_FILES or size + task.size > BATCH_BYTES):
             yield batch
             batch, size = [], 0
@@ -223,8 +263,9 @@ def _end(worker: _Worker) -> None:
     worker.process.join(timeout=5)
 
 
-def _serve(connection: Connection, folder: Path, rules: WalkRules, database: Path, spec: EmbedderSpec | None) -> None:
-    """A parse process: batches of tasks in; before each file its number, at the end all results out."""
+def _serve(connection: Connection, place: _Place, arguments: _Arguments) -> None:
+    """A parse process: batches of tasks in, all results of each out; before each file it tells its place."""
+    folder, rules, database, spec = arguments
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     sys.stdout = sys.stderr
     die_with_parent()
@@ -232,15 +273,25 @@ def _serve(connection: Connection, folder: Path, rules: WalkRules, database: Pat
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
     known = _Known(database)
-    while True:
+    done: queue.SimpleQueue[list[Prepared]] = queue.SimpleQueue()
+    # Sent by a thread: who takes the results may be writing those before, and may be giving out more work.
+    threading.Thread(target=_send, args=(connection, done), daemon=True).start()
+    for n_done in itertools.count():
         try:
             batch = cast("list[Task]", connection.recv())
-            results = prepare_files(folder, rules, batch, embedder, known, on_file=connection.send)
-            if failure is not None:
-                results = [replace(one, failure=failure) for one in results]
-            connection.send(results)
         except (EOFError, OSError):
             return
+        results = prepare_files(folder, rules, batch, embedder, known, on_file=partial(place.tell, n_done))
+        if failure is not None:
+            results = [replace(one, failure=failure) for one in results]
+        done.put(results)
+        place.tell(n_done + 1, -1)
+
+
+def _send(connection: Connection, done: queue.SimpleQueue[list[Prepared]]) -> None:
+    with suppress(OSError):  # nobody listens any more; the end of the work shows it to the other thread too
+        while True:
+            connection.send(done.get())
 
 
 def _load(spec: EmbedderSpec | None) -> tuple[Embedder | None, EmbedFailure | None]:
@@ -277,12 +328,12 @@ def start_server() -> None:
             ensure_running()
 
 
-def _process(method: str, arguments: tuple[Any, ...]) -> BaseProcess:
-    process: BaseProcess = cast("Any", multiprocessing.get_context(method)).Process(
-        target=_serve, args=arguments, daemon=True
-    )
+def _process(method: str, connection: object, arguments: _Arguments) -> tuple[BaseProcess, _Place]:
+    context = cast("Any", multiprocessing.get_context(method))
+    place = _Place(context)
+    process: BaseProcess = context.Process(target=_serve, args=(connection, place, arguments), daemon=True)
     process.start()
-    return process
+    return process, place
 
 
 def _lower(pid: int | None, niceness: int) -> None:

@@ -226,6 +226,9 @@ class Update:
             problems.append(result.failure.message)
         result.problems = list(dict.fromkeys(problems))
         meta = {"phase": "done", "problems": "\n".join(result.problems)}
+        if self.embedder is not None:
+            paths = self.store.files() if scan.forget is None else [task.path for task in scan.tasks]
+            _drop_withheld(self.store, self.embedder, paths)
         if scan.forget is None:
             meta |= {"complete": "yes", "preparation": preparation.current()}
             self.store.prune_vectors()
@@ -253,6 +256,7 @@ def embed_missing(
     Files that changed since they were indexed are left to the next pass.
     """
     store.set_embedder(embedder.id, embedder.dim)
+    _drop_withheld(store, embedder, store.files())
     after = done = 0
     while stop is None or not stop():
         missing = store.missing_vectors(LATE_VECTORS, after)
@@ -281,6 +285,11 @@ def embed_missing(
         if failure is not None:
             return failure
     return None
+
+
+def _drop_withheld(store: Store, embedder: Embedder, paths: Iterable[str]) -> None:
+    """Delete vectors that a service made of files before they were withheld from it."""
+    store.drop_vectors(path for path in paths if is_withheld(embedder, path))
 
 
 @dataclass(slots=True)
