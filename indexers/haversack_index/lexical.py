@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ K1, B = 1.2, 0.75
 # A word in a chunk's own names counts as often as this many uses of it; one in the path somewhat less.
 NAME_WEIGHT = 3.0
 PATH_WEIGHT = 1.5
+
+# Chunks whose words are kept unpacked: all of a workspace of 3,000 files, at some 2 kB each.
+KEPT_TERMS = 8_192
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
@@ -153,13 +157,11 @@ def pack_terms(counts: Mapping[str, int]) -> str:
     return " " + " ".join(f"{word}={count}" for word, count in sorted(counts.items())) + " "
 
 
-def count_of(terms: str, word: str) -> int:
-    """How often `word` stands in a packed word list."""
-    at = terms.find(f" {word}=")
-    if at < 0:
-        return 0
-    start = at + len(word) + 2
-    return int(terms[start : terms.index(" ", start)])
+@lru_cache(maxsize=KEPT_TERMS)
+def unpack_terms(terms: str) -> Mapping[str, int]:
+    """The words of a packed word list and how often each stands in it."""
+    pairs = (item.rpartition("=") for item in terms.split())
+    return {sys.intern(word): int(count) for word, _, count in pairs}  # chunks share most of their words
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,16 +230,15 @@ class Occurrence(NamedTuple):
 
 def occurrences(scored: Sequence[str], documents: Iterable[Document]) -> list[Occurrence]:
     """One Occurrence for each document, of the words to be scored."""
-    keys = [(word, f" {word}=") for word in scored]
     by_path: dict[str, tuple[str, ...]] = {}
     found: list[Occurrence] = []
     for document in documents:
-        terms, path = document.terms, document.path
+        counts, path = unpack_terms(document.terms), document.path
         if path not in by_path:
             inside = frozenset(path_words(path))
             by_path[path] = tuple(word for word in scored if word in inside)
         names = _name_words(document.heading, document.names)
-        body = {word: count_of(terms, word) for word, key in keys if key in terms}
+        body = {word: counts[word] for word in scored if word in counts}
         found.append(Occurrence(body, tuple(w for w in scored if w in names), len(names), by_path[path]))
     return found
 
@@ -252,14 +253,17 @@ def score(scored: Sequence[str], documents: Sequence[Document], found: Sequence[
     if not documents or not scored:
         return np.zeros(len(documents), np.float32)
     counts = [_weighted(each) for each in found]
-    scorer = cast("Any", BM25Plus([[*count, ""] for count in counts], k1=K1, b=B))
+    scorer = cast("Any", BM25Plus([[""]] * len(documents), k1=K1, b=B))
     scorer.doc_freqs = counts
     scorer.doc_len = [document.length for document in documents]
     scorer.avgdl = max(corpus.mean_length, 1.0)
-    scorer.idf = {word: corpus.rarity(word) for word in scored}
+    # A word that no document holds adds nothing, and each costs a pass over all of them.
+    present = frozenset[str]().union(*counts)
+    held = [word for word in scored if word in present]
+    scorer.idf = {word: corpus.rarity(word) for word in held}
     # The library adds this bonus to documents without the word too: a constant, which would hide "no word at all".
     scorer.delta = 0.0
-    return np.asarray(scorer.get_scores(scored), np.float32)
+    return np.asarray(scorer.get_scores(held), np.float32)
 
 
 def name_match(found: Occurrence, corpus: Corpus) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from haversack_index.types import ChunkKind, FileHit, Hit, Parts, Query, Span
@@ -119,11 +120,16 @@ def rank(
 
 def kind_share(path: str, query: Query) -> tuple[str, float]:
     """What is left of the score of such a file, and the name of that kind; 1.0 for code and for what is wanted."""
+    return _kind_share(path, query.tests_wanted, query.docs_wanted)
+
+
+@lru_cache(maxsize=16_384)  # the same paths come up in every search
+def _kind_share(path: str, tests_wanted: bool, docs_wanted: bool) -> tuple[str, float]:
     if _VENDORED.search(path):
         return ("vendored", VENDORED_SHARE)
-    if not query.tests_wanted and _TEST.search(path):
+    if not tests_wanted and _TEST.search(path):
         return ("test", TEST_SHARE)
-    if not query.docs_wanted:
+    if not docs_wanted:
         if _EXAMPLE.search(path):
             return ("example", EXAMPLE_SHARE)
         if _DOCS.search(path):

@@ -82,6 +82,7 @@ class _Copy:
     ids: NDArray[np.int64]
     rows: NDArray[np.int8]
     codes: NDArray[np.uint64]
+    order: NDArray[np.int64]  # positions by rising id
 
 
 class VectorCopy:
@@ -112,6 +113,19 @@ class VectorCopy:
         best = np.argsort(-values, kind="stable")[:limit]
         return [(int(copy.ids[chosen[i]]), float(values[i])) for i in best]
 
+    def cosines(
+        self, query: Array, chunk_ids: Sequence[int], generation: int, embedder: str
+    ) -> dict[int, float] | None:
+        """As the function of the same name; None when there is no copy of this generation."""
+        copy = self._copy
+        if copy is None or (copy.generation, copy.embedder) != (generation, embedder) or not copy.ids.size:
+            return None
+        ids = np.unique(np.fromiter(chunk_ids, np.int64, len(chunk_ids)))
+        places = np.searchsorted(copy.ids, ids, sorter=copy.order)
+        chosen = copy.order[np.minimum(places, copy.ids.size - 1)]
+        chosen = chosen[copy.ids[chosen] == ids]
+        return dict(zip(copy.ids[chosen].tolist(), _cosine(copy.rows[chosen], query).tolist(), strict=True))
+
 
 def _load(cursor: Cursor, generation: int, embedder: str, dim: int, old: _Copy | None) -> _Copy:
     """All vectors; with an older copy only those of chunks it does not know, as a chunk never changes its text."""
@@ -125,19 +139,21 @@ def _load(cursor: Cursor, generation: int, embedder: str, dim: int, old: _Copy |
     found = [row for chunk_id in fresh for row in cursor.execute(sql, (int(chunk_id),)).fetchall()]
     kept = np.isin(old.ids, live)
     ids, rows = _arrays(found, dim)
+    all_ids = np.concatenate([old.ids[kept], ids])
     return _Copy(
         generation,
         embedder,
-        np.concatenate([old.ids[kept], ids]),
+        all_ids,
         np.concatenate([old.rows[kept], rows]),
         np.concatenate([old.codes[kept], _codes(rows)]),
+        np.argsort(all_ids),
     )
 
 
 def _load_all(cursor: Cursor, generation: int, embedder: str, dim: int) -> _Copy:
     sql = "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.vector_key=c.vector_key ORDER BY c.id"
     ids, rows = _arrays(cursor.execute(sql).fetchall(), dim)
-    return _Copy(generation, embedder, ids, rows, _codes(rows))
+    return _Copy(generation, embedder, ids, rows, _codes(rows), np.argsort(ids))
 
 
 def _arrays(found: Sequence[tuple[Any, ...]], dim: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:

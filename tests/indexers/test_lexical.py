@@ -13,7 +13,7 @@ from indexing import index, write_tree
 
 from haversack_index import lexical
 from haversack_index.database import Cursor, cursor_of, database_path
-from haversack_index.lexical import Corpus, Document, count_of, cut, pack_terms, question_words, stem, words
+from haversack_index.lexical import Corpus, Document, cut, pack_terms, question_words, stem, unpack_terms, words
 from haversack_index.reader import IndexReader
 from haversack_index.store import Store
 from haversack_index.types import Array, Query
@@ -69,7 +69,8 @@ def test_stop_words_are_left_out_of_questions_only() -> None:
 def test_a_packed_word_list_counts_whole_words() -> None:
     """A word that is a part of another is not found in it."""
     packed = pack_terms({"cat": 2, "concat": 5, "cat_1": 7})
-    assert [count_of(packed, word) for word in ("cat", "concat", "cat_1", "at", "ca")] == [2, 5, 7, 0, 0]
+    counts = unpack_terms(packed)
+    assert [counts.get(word, 0) for word in ("cat", "concat", "cat_1", "at", "ca")] == [2, 5, 7, 0, 0]
 
 
 def scored(searched: list[str], documents: list[Document], corpus: Corpus) -> Array:

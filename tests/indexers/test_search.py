@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from indexing import HashEmbedder, index, module, write_tree
 
-from haversack_index import count, lexical
+from haversack_index import count, lexical, search
 from haversack_index.chunk import parse_file
 from haversack_index.reader import IndexReader
 from haversack_index.types import Array, Query, SearchResult, Tier
@@ -267,4 +267,24 @@ def test_a_half_built_index_says_so(folder: Path, cache: Path) -> None:
     index(folder, cache, paths=["src/zz.py"])
     assert reader.search(Query("walrus")).problems == ()
     assert len(reader.files()) == 24
+    reader.close()
+
+
+def test_chunks_kept_in_memory_follow_the_index(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that keeps chunks answers like a fresh one, also after a change, and when it may keep hardly any."""
+    embedder = HashEmbedder()
+    index(folder, cache, embedder=embedder)
+    reader = IndexReader(folder, cache, embedder)
+    questions = [Query("where is zebra carried to place 1?"), Query("topic3 topic7"), Query("zebra")]
+    for limit in (1_000, 5):
+        monkeypatch.setattr(search, "KEPT_CHUNKS", limit)
+        for question in questions:
+            fresh = IndexReader(folder, cache, embedder)
+            assert reader.search(question) == fresh.search(question)
+            fresh.close()
+        write_tree(folder, {"src/zebra.py": f"# {limit}\n\n" + module("zebra", 2)})
+        index(folder, cache, embedder=embedder)
+        fresh = IndexReader(folder, cache, embedder)
+        assert reader.search(questions[0]) == fresh.search(questions[0])
+        fresh.close()
     reader.close()

@@ -109,6 +109,9 @@ def test_the_copy_in_memory_finds_what_the_table_finds(tmp_path: Path) -> None:
         assert [round(value, 2) for _, value in memory] == [round(value, 2) for _, value in table]
         exact = vectors.cosines(cursor, query, [chunk_id for chunk_id, _ in memory])
         assert [exact[chunk_id] for chunk_id, _ in memory] == pytest.approx([value for _, value in memory])
+        numbers = [chunk_id for chunk_id, _ in memory]
+        assert copy.cosines(query, [*numbers, 10**9], generation, embedder.id) == exact
+        assert copy.cosines(query, numbers, generation + 1, embedder.id) is None
         connection.close()
         write_tree(folder, {f"f{generation}.py": module(f"fresh{generation}"), f"g{generation}.py": module("topic7")})
         index(folder, tmp_path / "c", embedder=embedder)
@@ -121,7 +124,7 @@ def test_bit_codes_miss_next_to_nothing() -> None:
     codes = np.frombuffer(b"".join(quantise(rows, 256, len(rows))), np.int8).reshape(rows.shape)
     ids = np.arange(len(rows))
     copy = VectorCopy()
-    copy._copy = vectors._Copy(1, "x", ids, codes, vectors._codes(codes))  # pyright: ignore[reportPrivateUsage]
+    copy._copy = vectors._Copy(1, "x", ids, codes, vectors._codes(codes), ids)  # pyright: ignore[reportPrivateUsage]
     hits = 0
     for i in range(0, 200, 10):
         query = unit(np.asarray(rows[i] + 0.1, np.float32), 256)
