@@ -101,6 +101,8 @@ _RICHNESS = {detail: place for place, detail in enumerate(Detail)}
 
 def pieces_of(choices: Sequence[Choice], file: FileText) -> tuple[Piece, ...]:
     """The blocks of one file: each run of whole text, and one block for all lines shown only in part."""
+    if len(choices) == 1:
+        return _pieces_of_one(choices[0], file)
     full = closed(merged(s for c in choices if c.form.detail is Detail.FULL for s in c.form.spans), file.lines)
     rest = merged(s for c in choices if c.form.detail is not Detail.FULL for s in c.form.spans)
     part = without(closed(rest, file.lines), full)
@@ -112,6 +114,14 @@ def pieces_of(choices: Sequence[Choice], file: FileText) -> tuple[Piece, ...]:
     if not pieces and choices:
         pieces.append(Piece((), Detail.FULL, min(choices, key=lambda c: c.place)))  # an empty file that must be named
     return tuple(sorted(pieces, key=lambda piece: piece.spans))
+
+
+def _pieces_of_one(choice: Choice, file: FileText) -> tuple[Piece, ...]:
+    """What `pieces_of` gives for one choice, which is how most costs are asked for."""
+    spans, detail = closed(merged(choice.form.spans), file.lines), choice.form.detail
+    if detail is Detail.FULL or not spans:
+        return tuple(Piece((run,), Detail.FULL, choice) for run in spans) or (Piece((), Detail.FULL, choice),)
+    return (Piece(spans, Detail.OUTLINE if detail is Detail.SIGNATURE else detail, choice),)
 
 
 def _best_of(choices: Sequence[Choice], spans: Spans, full: bool) -> Choice:
@@ -141,10 +151,14 @@ class Entry:
     closed: bool = False
     spent: int = 0
     note: str = ""
+    candidate: Candidate = field(init=False)
+    file: FileText | None = field(init=False)
+    key: FileKey | None = field(init=False)
 
-    @property
-    def candidate(self) -> Candidate:
-        return self.scored.marked.candidate
+    def __post_init__(self) -> None:
+        self.candidate = self.scored.marked.candidate
+        self.file = self.candidate.file
+        self.key = None if self.file is None else (self.file.folder, self.file.path)
 
     @property
     def kind(self) -> Kind:
@@ -153,15 +167,6 @@ class Entry:
     @property
     def required(self) -> bool:
         return self.scored.marked.required
-
-    @property
-    def file(self) -> FileText | None:
-        return self.candidate.file
-
-    @property
-    def key(self) -> FileKey | None:
-        file = self.candidate.file
-        return None if file is None else (file.folder, file.path)
 
     @property
     def name(self) -> str:

@@ -57,6 +57,10 @@ class Shelf:
     served: dict[FileKey, Spans] = field(default_factory=dict[FileKey, Spans])
     names: dict[str, list[FileKey]] = field(default_factory=dict[str, list[FileKey]])
     texts: dict[str, str] = field(default_factory=dict[str, str])
+    # How often each file's choices changed, and what was worked out for a form of an entry since the last time.
+    changes: dict[FileKey, int] = field(default_factory=dict[FileKey, int])
+    known_costs: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict[tuple[int, int], tuple[int, int]])
+    known_sizes: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict[tuple[int, int], tuple[int, int]])
 
     def open(self) -> Iterator[Entry]:
         """Discardable entries that could still gain something, best first."""
@@ -85,6 +89,7 @@ class Shelf:
         key = entry.key
         if key not in self.files:
             self.names.setdefault(entry.file.content_hash, []).append(key)
+        self.changes[key] = self.changes.get(key, 0) + 1
         self.files[key] = self._with(entry, form)
         self.costs[key] = self.costs.get(key, 0) + cost
         self.served[key] = merged(span for choice in self.files[key] for span in choice.form.spans)
@@ -116,7 +121,7 @@ class Shelf:
         if entry.closed or entry.chosen is entry.forms[0] or self._is_copy(entry):
             return
         reason: Reason | None = None
-        for form in entry.forms:
+        for number, form in enumerate(entry.forms):
             if entry.chosen is not None and n_lines(form.spans) <= n_lines(entry.chosen.spans):
                 break
             allowed, limited_by = limit - self.used, Reason.OVER_BUDGET
@@ -126,9 +131,9 @@ class Shelf:
                 allowed, limited_by = item, Reason.FILE_CAP
             reason = reason or limited_by
             cuttable = allowed == item and min_lines is not None
-            if allowed <= 0 or (not cuttable and self._is_hopeless(entry, form, allowed)):
+            if allowed <= 0 or (not cuttable and self._is_hopeless(entry, number, allowed)):
                 continue
-            cost = self.marginal(entry, form)
+            cost = self._known_cost(entry, number)
             if cost <= allowed:
                 self.put(entry, form, cost)
                 entry.reason = reason if form is not entry.forms[0] else None
@@ -140,12 +145,24 @@ class Shelf:
                 return
         entry.reason = reason or entry.reason
 
-    def _is_hopeless(self, entry: Entry, form: Form, room: int) -> bool:
+    def _known_cost(self, entry: Entry, number: int) -> int:
+        """`marginal` of one of the entry's forms; a form that found no room is asked for again in the next pass."""
+        change = self.changes.get(entry.key, 0) if entry.key is not None else 0
+        known = self.known_costs.get((entry.place, number))
+        if known is None or known[0] != change:
+            known = self.known_costs[entry.place, number] = (change, self.marginal(entry, entry.forms[number]))
+        return known[1]
+
+    def _is_hopeless(self, entry: Entry, number: int, room: int) -> bool:
         """Whether the form's new lines are so long that counting them would be a waste."""
         if entry.file is None or entry.key is None:
             return entry.n_characters > room * MAX_CHARACTERS_PER_TOKEN
-        new = without(form.spans, self.served.get(entry.key, ()))
-        return n_characters(new, entry.file.lines) > room * MAX_CHARACTERS_PER_TOKEN
+        change = self.changes.get(entry.key, 0)
+        known = self.known_sizes.get((entry.place, number))
+        if known is None or known[0] != change:
+            new = without(entry.forms[number].spans, self.served.get(entry.key, ()))
+            known = self.known_sizes[entry.place, number] = (change, n_characters(new, entry.file.lines))
+        return known[1] > room * MAX_CHARACTERS_PER_TOKEN
 
     def _head(self, entry: Entry, form: Form, cost: int, allowed: int, min_lines: int) -> Form | None:
         n = int(n_lines(form.spans) * allowed / cost) if cost else 0

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from importlib import import_module
 from math import ceil
 from string import punctuation
@@ -20,8 +21,8 @@ from haversack.token_estimate import by_characters
 
 # A text longer than this is counted anew each time: it would crowd the cache, and it is rarely asked for twice.
 CACHED_TEXT_LIMIT = 8_192
-# With the limit above, one family's cache holds at most 16 million characters, in practice about 2.
-CACHED_TEXTS = 2_048
+# An answer counts some 150 texts. Kept are digests, not texts, so that a family's cache takes 3 MB at most.
+CACHED_TEXTS = 16_384
 
 
 class TokenCounter(Protocol):
@@ -152,7 +153,26 @@ def load_counter(family: str) -> TokenCounter:
 
 
 def _cached(name: str, exact: bool, raw: Callable[[str], int]) -> TokenCounter:
-    return _Counter(name, exact, raw, lru_cache(maxsize=CACHED_TEXTS)(raw))
+    return _Counter(name, exact, raw, _remembering(raw))
+
+
+def _remembering(raw: Callable[[str], int]) -> Callable[[str], int]:
+    """`raw` with its last `CACHED_TEXTS` results kept, the oldest leaving first. Safe for several threads."""
+    known: dict[bytes, int] = {}
+    lock = threading.Lock()
+
+    def count(text: str) -> int:
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        result = known.get(digest)
+        if result is None:
+            result = raw(text)
+            with lock:
+                known[digest] = result
+                if len(known) > CACHED_TEXTS:
+                    del known[next(iter(known))]
+        return result
+
+    return count
 
 
 def _quicktok(family: str) -> Callable[[str], int] | None:

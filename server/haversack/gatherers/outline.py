@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from threading import Lock
 
 from haversack.types import Detail, Form
 from haversack_index.lexical import cut, words
@@ -64,15 +65,42 @@ def telling(symbols: Sequence[Symbol], asked: frozenset[str], around: Iterable[L
     # No symbol holds a place that starts after the last start or ends before the first end of all of them.
     last_start = max((start for start, _ in places), default=-1)
     first_end = min((end for _, end in places), default=0)
-    order: list[tuple[bool, int, bool, int, int]] = []
-    for position, symbol in enumerate(symbols):
-        start, end = symbol.span.start, symbol.span.end
+    first: list[tuple[bool, int, int]] = []  # those the question has to do with: not a container, matches, place
+    rest: list[Symbol] = []
+    ordered = _ordered(symbols)
+    for place, (symbol, start, end, name) in enumerate(ordered):
         holds = start <= last_start and end >= first_end and any(start <= a and b <= end for a, b in places)
-        name = cut(symbol.name)
         n_matches = 0 if asked.isdisjoint(name) else len(asked.intersection(name))
-        order.append((not holds, -n_matches, symbol.kind in VALUES, symbol.depth, position))
-    order.sort()
-    return [symbols[position] for *_, position in order]
+        if holds or n_matches:
+            first.append((not holds, -n_matches, place))
+        else:
+            rest.append(symbol)
+    return [ordered[place][0] for *_, place in sorted(first)] + rest
+
+
+_Ordered = list[tuple[Symbol, int, int, tuple[str, ...]]]
+
+
+def _ordered(symbols: Sequence[Symbol]) -> _Ordered:
+    """The symbols as `telling` puts them for no question: with first line, end and the words of the name."""
+    known = _known_orders.get(id(symbols))
+    if known is not None and known[0] is symbols:
+        return known[1]
+    order = sorted(range(len(symbols)), key=lambda at: (symbols[at].kind in VALUES, symbols[at].depth, at))
+    made = [(each, each.span.start, each.span.end, cut(each.name)) for each in map(symbols.__getitem__, order)]
+    if isinstance(symbols, tuple):
+        with _orders_lock:
+            _known_orders[id(symbols)] = (symbols, made)
+            if len(_known_orders) > KNOWN_ORDERS:
+                del _known_orders[next(iter(_known_orders))]
+    return made
+
+
+# The symbols of files lately read, as many as the texts that are kept; each entry holds its tuple, so that no other
+# can have the same identity meanwhile.
+KNOWN_ORDERS = 512
+_known_orders: dict[int, tuple[Sequence[Symbol], _Ordered]] = {}
+_orders_lock = Lock()
 
 
 def speaking_spans(chunks: Sequence[Chunk], asked: frozenset[str], at: int | None = None) -> tuple[Lines, ...]:
