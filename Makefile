@@ -13,7 +13,7 @@ test: lint types contracts unit
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Haversack and its tools into $(VENV) (once, about half a minute) ..."
+	@echo "Installing Haversack and its tools into $(VENV) (once, half a minute to a minute) ..."
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --group dev --editable .
 	@touch $@

@@ -20,7 +20,7 @@ OK, FAILED, USAGE, TO_MEND, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 EXIT_CODES = """exit codes:
   0    done
-  1    refused or failed; the reason is on stderr
+  1    refused or failed; the reason is on stderr, with --json in `error` on stdout
   2    wrong command line
   3    `doctor` found something to mend
   130  interrupted
