@@ -6,6 +6,7 @@ All names are compared in lower case. A tool rule (`.haversackignore`) may bring
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from haversack_index.types import SkipReason
@@ -64,7 +65,8 @@ SECRET_NAMES = frozenset(
         *(".htpasswd", ".git-credentials", ".dockercfg", ".boto", ".s3cfg", ".vault-token", ".terraformrc"),
         *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"),
         *("credentials", "credentials.json", "client_secret.json", "service-account.json", "secrets.json"),
-        *("secrets.yml", "secrets.yaml", "secrets.toml", "master.key", "terraform.tfstate", "terraform.tfvars"),
+        *("secret.yml", "secret.yaml", "secret.json", "secret.toml", "secrets.yml", "secrets.yaml", "secrets.toml"),
+        *("master.key", "terraform.tfstate", "terraform.tfvars"),
     }
 )
 # Containers of keys and certificates with their keys; state files of Terraform hold the secrets they were given.
@@ -72,6 +74,18 @@ SECRET_SUFFIXES = (
     *(".pem", ".p12", ".pfx", ".pkcs12", ".keystore", ".jks", ".kdbx", ".ppk", ".key", ".asc", ".gpg"),
     *(".tfstate", ".tfstate.backup", ".ovpn"),
 )
+# Names that people give such files with words of their own around: a Kubernetes secret (`db-secret.yaml`), what Google
+# hands out for a service account, a client or a Firebase project. Whole words count: code and prose about secrets, in
+# files of other kinds, are read.
+_SECRET_PATTERN = re.compile(
+    r"(?:.*[-_.])?secrets?(?:[-_.].*)?\.ya?ml"
+    r"|(?:.*[-_.])?service[-_]?account(?:[-_.].*)?\.json"
+    r"|client_secrets?(?:[-_.].*)?\.json"
+    r"|(?:.*-)?firebase-adminsdk-.*\.json",
+    re.DOTALL,
+)
+# Words that say of such a name that no secret is inside: a pattern to fill in, or one that only a cluster can open.
+_HARMLESS_WORDS = frozenset({"example", "sample", "template", "defaults", "schema", "sealed", "external"})
 # A file that shows which variables exist is written to be read: `.env.example` and its like hold no secret.
 _SAMPLE_SUFFIXES = (".example", ".sample", ".template", ".dist", ".defaults", ".schema")
 
@@ -104,7 +118,9 @@ def is_secret(name: str) -> bool:
     low = name.lower()
     if low.startswith(".env.") or low.endswith(".env"):
         return not low.endswith(_SAMPLE_SUFFIXES)
-    return low in SECRET_NAMES or low.endswith(SECRET_SUFFIXES)
+    if low in SECRET_NAMES or low.endswith(SECRET_SUFFIXES):
+        return True
+    return bool(_SECRET_PATTERN.fullmatch(low)) and _HARMLESS_WORDS.isdisjoint(re.split(r"[-_.]", low))
 
 
 def file_reason(name: str) -> SkipReason | None:

@@ -254,6 +254,25 @@ class Store:
             set_meta(cursor, {"generation": str(generation)})
         return generation
 
+    def drop_vectors(self, paths: Iterable[str]) -> int:
+        """Delete the vectors of these files, and those of text that no file has any more: nobody knows whose it was.
+
+        Returns how many chunks had one; with none nothing is written.
+        """
+        sql = "SELECT c.id, c.vector_key FROM chunks c JOIN files f ON f.id=c.file_id"
+        sql += " JOIN vectors v ON v.vector_key=c.vector_key WHERE f.path=?"
+        reading = cursor_of(self._connection)
+        rows = [row for path in paths for row in reading.execute(sql, (path,)).fetchall()]
+        if not rows:
+            return 0
+        with self.batch() as cursor:
+            if self._vector_table(cursor):
+                cursor.executemany("DELETE FROM nearest WHERE chunk_id=?", [(chunk_id,) for chunk_id, _ in rows])
+            cursor.executemany("DELETE FROM vectors WHERE vector_key=?", [(key,) for _, key in rows])
+            cursor.execute("DELETE FROM vectors WHERE vector_key NOT IN (SELECT vector_key FROM chunks)")
+            set_meta(cursor, {"generation": str(int(get_meta(cursor, "generation") or 0) + 1)})
+        return len(rows)
+
     def prune_vectors(self) -> None:
         """Drop the oldest vectors of text that is no longer indexed, beyond what branch switches bring back."""
         with self.batch() as cursor:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from indexing import HashEmbedder, dump, index, module, write_tree
 
 from haversack_index import preparation, prepare, update
 from haversack_index.chunk import parse_file
-from haversack_index.database import database_path
+from haversack_index.database import cursor_of, database_path, open_reading
 from haversack_index.embed import HttpEmbedder
 from haversack_index.prepare import Prepared
 from haversack_index.reader import IndexReader
 from haversack_index.store import Store
 from haversack_index.types import IndexState, Query, SkipReason, Tier
-from haversack_index.update import embed_missing
+from haversack_index.update import Update, embed_missing
 from haversack_index.walk import CannotRead, Found, Skipped, WalkRules
 from haversack_index.walk import read_file as real_read_file
 from haversack_index.walk import walk as real_walk
@@ -392,6 +392,39 @@ def test_withheld_files_are_never_sent_to_an_embedding_service(tmp_path: Path, c
     assert any("heron" in text for text in sent)
     assert any("walrus" in text for text in sent)
     assert not [text for text in sent if "canary" in text]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_vectors_go_when_their_file_is_withheld_later(tmp_path: Path, cache: Path, is_late: bool) -> None:
+    """New patterns take back what a service made before, of older text too, in a pass or once it is reachable."""
+    folder = write_tree(tmp_path / "w", {"data/keys.py": module("canary"), "src/a.py": module("heron")})
+
+    def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> object:
+        del url, headers, timeout
+        return {"embeddings": [[1.0, float(len(text))] for text in json["input"]]}
+
+    def service(withholds: Callable[[str], bool] | None = None) -> HttpEmbedder:
+        return HttpEmbedder("ollama", "https://far.example", "m", post, withholds=withholds)
+
+    index(folder, cache, embedder=service())
+    write_tree(folder, {"data/keys.py": module("canary", 3)})
+    index(folder, cache, embedder=service())
+    assert {row[0] for row in dump(folder, cache)["vectors"]} == {"data/keys.py", "src/a.py"}
+    store = Store(database_path(folder, cache))
+    restricted = service(lambda path: path.startswith("data/"))
+    if is_late:
+        embed_missing(store, folder, WalkRules(), restricted)
+    else:
+        Update(store, folder, WalkRules(), restricted).run()
+    store.close()
+    left = dump(folder, cache)
+    assert {row[0] for row in left["vectors"]} == {"src/a.py"}
+    assert left["problems"] == []
+    connection, _ = open_reading(database_path(folder, cache))
+    cursor = cursor_of(connection)
+    counts = [cursor.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("vectors", "nearest")]
+    connection.close()
+    assert counts == [len(left["vectors"])] * 2
 
 
 def test_late_vectors_pass_over_files_that_changed(folder: Path, cache: Path) -> None:

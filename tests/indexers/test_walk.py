@@ -120,6 +120,11 @@ def test_git_itself_is_never_entered(tmp_path: Path) -> None:
     [
         *((name, "secret-name") for name in (".env", ".env.local", "prod.env", "id_rsa", "x.pem", "a/credentials")),
         *((name, "secret-name") for name in ("id_ed25519", "ks.p12", "app.keystore", ".npmrc", ".netrc", "ID_RSA")),
+        *((name, "secret-name") for name in ("db-secret.yaml", "k8s/app.secrets.yml", "secret-db.yml", "Secret.yaml")),
+        *((name, "secret-name") for name in ("secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml")),
+        *((name, "secret-name") for name in (".htpasswd", "pass.kdbx", "service-account-prod.json")),
+        *((name, "secret-name") for name in ("my-service_account.json", "client_secret_12.apps.json")),
+        *((name, "secret-name") for name in ("shop-firebase-adminsdk-x1.json",)),
         *((name, "lock-file") for name in ("package-lock.json", "yarn.lock", "Cargo.lock", "go.sum", "uv.lock")),
         *((name, "minified") for name in ("a.min.js", "b.min.css")),
         *((name, "generated") for name in ("a.js.map", "m_pb2.py", "m.pb.go", "m.g.dart", "Form.Designer.cs")),
@@ -133,7 +138,13 @@ def test_names_that_are_skipped(tmp_path: Path, path: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["id_rsa.pub", "env.py", "lock.py", "mapping.ts", "keys.py", "Makefile", "build.gradle", "credentials.py"]
+    "path",
+    [
+        *("id_rsa.pub", "env.py", "lock.py", "mapping.ts", "keys.py", "Makefile", "build.gradle", "credentials.py"),
+        *("secret_santa.py", "docs/secrets.md", "secretary.yaml", "unsecret.yml", "secrets.py", "secret/values.yaml"),
+        *("sealed-secret.yaml", "external-secret.yaml", "secret.example.yaml", "service-account.schema.json"),
+        *("service-account.ts", "service-accounts.json", "client_secrets.py", "htpasswd.c"),
+    ],
 )
 def test_names_that_only_resemble_skipped_ones_are_kept(tmp_path: Path, path: str) -> None:
     """Public keys and code about secrets, locks and maps are ordinary files."""
