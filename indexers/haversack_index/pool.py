@@ -204,7 +204,9 @@ class ParsePool:
     def _collect(self, waiting: deque[list[Task]]) -> Iterator[Prepared]:
         busy = [worker for worker in self._workers if worker.batches]
         patience = min(worker.deadline(self._file_seconds) for worker in busy) - time.monotonic()
-        ready = wait([worker.connection for worker in busy], max(patience, 0.0))
+        # Looked at again after the time of one file: processes go on to their next file without a word.
+        patience = min(max(patience, 0.0), self._file_seconds)
+        ready = wait([worker.connection for worker in busy], patience)
         for worker in busy:
             if worker.connection in ready:
                 try:
