@@ -191,6 +191,7 @@ class ParsePool:
     def _start(self) -> _Worker:
         # A forked copy of a process with threads can deadlock. On Linux copies are made of one that has none, but has
         # read all modules: quicker, and they share its memory.
+        start_server()
         ours, theirs = multiprocessing.Pipe()
         try:
             process, place = _process(START_METHOD, theirs, self._arguments)

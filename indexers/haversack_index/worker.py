@@ -64,7 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     out = _protected_stdout()
     die_with_parent()
-    start_server()
+    if not database_path(options.folder, options.cache_dir).exists():
+        start_server()  # all of it will be parsed
     spec = embedder_spec(json.loads(options.embedder)) if options.embedder else None
     worker = Worker(options.folder, options.cache_dir, out, _rules(json.loads(options.rules)), spec, options.processes)
     threading.Thread(target=worker.listen, args=(sys.__stdin__ or sys.stdin,), daemon=True).start()

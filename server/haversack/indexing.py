@@ -175,12 +175,13 @@ class FolderIndex:
 
     async def _start(self) -> None:
         try:
+            # Kept before it is started: whatever happens meanwhile, `stop` finds it. Its process reads its modules
+            # while the reader is opened here.
+            self._worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
+            await self._worker.start()
             self.reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
             self._opened.set()
             await self._refresh(final=False)
-            # Kept before it is started: whatever happens meanwhile, `stop` finds it.
-            self._worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
-            await self._worker.start()
         except Exception as error:  # noqa: BLE001 - a folder without an index is still served, by the lower tiers
             self._fail("The index could not be opened", error)
 
@@ -253,7 +254,11 @@ class FolderIndex:
 
     async def _refresh(self, *, final: bool) -> None:
         """Take counts from the index itself; `final` at the end of a pass, when its state holds as well."""
+        await self._opened.wait()
         if self.reader is None:
+            if final:
+                self._tell(replace(self.status, state=IndexState.DEGRADED))
+                self._settled.set()
             return
         status: IndexStatus = await self._run(self.reader.status)
         if not final:
