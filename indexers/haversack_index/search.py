@@ -112,7 +112,8 @@ def _search(
             if tier is Tier.SCAN:
                 problems.append(vector_problem)
             elif tier is Tier.KEYWORD:
-                problems.append(f"No vectors of {embedder.id} yet; searching by words only.")
+                if corpus.n_chunks:  # an empty folder has none to wait for
+                    problems.append(f"No vectors of {embedder.id} yet; searching by words only.")
                 vector = None
     rows = [row for row in _stored(cursor, ids, shared) if row.span.path not in replaced]
     cosines: dict[int, float] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +10,8 @@ from haversack.cli.arguments import BROKEN_PIPE, INTERRUPTED, parse
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        _prepare(stream)
     options = parse(sys.argv[1:] if argv is None else argv)
     try:
         return options.command(options)
@@ -18,6 +21,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output went away (`haversack context ... | head`). Nothing more can be said to it.
         sys.stderr.close()
         return BROKEN_PIPE
+
+
+def _prepare(stream: object) -> None:
+    """Text in pipes and files is UTF-8 on every system; a terminal of few characters shows `?` for the others."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
 
 
 if __name__ == "__main__":

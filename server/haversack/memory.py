@@ -84,7 +84,7 @@ class MemoryStore:
                 content.strip(),
                 tuple(keywords),
                 _member(Scope, scope),
-                project if scope == Scope.PROJECT else "",
+                _key(project) if scope == Scope.PROJECT else "",
                 now,
                 now,
             )
@@ -133,7 +133,7 @@ class MemoryStore:
         with self._lock:
             rows: list[Sequence[object]] = self._connection.execute(
                 f"SELECT * FROM memory WHERE scope = 'user' OR project IN ({wanted}) ORDER BY created, id",
-                tuple(projects),
+                tuple(_key(project) for project in projects),
             ).fetchall()
         return tuple(_memory(row) for row in rows)
 
@@ -203,6 +203,11 @@ def _member(enum: type[E], value: str) -> E:
     except ValueError as error:
         allowed = ", ".join(enum)
         raise InvalidRequest(f"{value!r} is not a {enum.__name__.lower()} of memories.", f"Use {allowed}.") from error
+
+
+def _key(project: str) -> str:
+    """A folder's root as the database can hold it: a path on disk need not be UTF-8."""
+    return project.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _checked(memory: Memory) -> Memory:

@@ -144,7 +144,10 @@ def test_rows_in_a_pipe_are_one_line_each(capsys: pytest.CaptureFixture[str], pl
     rows = [line for line in out.splitlines() if line.startswith("included") and "walrus.py:1-2" in line]
     assert rows
     assert str(folder.relative_to(place[0])) in rows[0]
-    (folder / "walrus.py").unlink()
+    (folder / "walrus.py").rename(folder / "new\nline.py")
+    _, out, _ = typed(capsys, place, "context", "Where is walrus?")
+    assert [line for line in out.splitlines() if line.startswith("included") and "new\ufffdline.py:1-2" in line]
+    (folder / "new\nline.py").unlink()
 
 
 def test_explain_tells_of_a_file_that_could_not_be_parsed(capsys: pytest.CaptureFixture[str], place: Run) -> None:
@@ -280,6 +283,25 @@ def test_an_interrupt_ends_the_command_and_its_worker_quietly(place: Run, tmp_pa
     assert process.returncode == arguments.INTERRUPTED
     _, alive = psutil.wait_procs(workers, timeout=5)
     assert alive == []
+
+
+def test_pipes_carry_utf8_whatever_the_locale_says(place: Run, tmp_path: Path) -> None:
+    """Windows gives pipes a code page of its own; prompts, and questions from stdin, are not limited to it."""
+    (tmp_path / "café.py").write_text("def señor():\n    return '猫'\n", encoding="utf-8")
+    words = ["context", "-", "--prompt", "--workspace", str(tmp_path), "--cache-dir", str(place[1])]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "haversack", *words],
+        input="Where is señor?".encode() + b"\xff",
+        capture_output=True,
+        check=False,
+        env=environment,
+    )
+    assert (done.returncode, done.stderr) == (arguments.OK, b"")
+    out = done.stdout.decode("utf-8")
+    assert "café.py" in out
+    assert "猫" in out
+    assert "Where is señor?\ufffd" in out
 
 
 def test_a_port_in_use_is_said(capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,13 @@ def test_a_memory_is_kept_and_listed_by_scope(store: MemoryStore, tmp_path: Path
     assert MemoryStore(tmp_path / "data" / "memory.db").list(["/ws"]) == (mine, theirs)
 
 
+def test_a_folder_whose_name_is_no_utf8_has_memories_too(store: MemoryStore) -> None:
+    """Python names its odd bytes by lone surrogates, which a database refuses."""
+    memory = store.add("rule", "Tabs", "Use tabs.", "project", now=1.0, project="/ws/\udcff")
+    assert store.list(["/ws/\udcff"]) == (memory,)
+    assert store.list(["/ws"]) == ()
+
+
 def test_a_memory_is_changed_and_removed(store: MemoryStore) -> None:
     """Only given fields change; an unknown id is an error that says so."""
     memory = store.add("rule", "Tabs", "Use tabs.", "user", now=1.0)

@@ -56,11 +56,11 @@ async def _explain(options: Options, console: Console) -> int:
             print()
         if not items:
             # Beside the empty list of a script, the reason is for the person who reads its log.
-            absence = render.safe(_absence(session, path, lines))
+            absence = render.one_line(_absence(session, path, lines))
             said = Console(stderr=True) if options.json else console
             said.print(absence, markup=False, highlight=False, soft_wrap=True)
         elif not options.json:
-            verdict = f"{render.safe(options.place)} {_verdict(bundle, path, lines)}."
+            verdict = f"{render.one_line(options.place)} {_verdict(bundle, path, lines)}."
             console.print(verdict, style="bold", markup=False, highlight=False, soft_wrap=True)
             for item in items:
                 console.print()
@@ -78,7 +78,7 @@ def _tell(status: IndexStatus) -> None:
         lines = ["No file of this folder is indexed; `haversack index` says how many are skipped and why."]
     errors = Console(stderr=True)
     for line in lines:
-        errors.print(f"! {render.safe(line)}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"! {render.one_line(line)}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _request(options: Options) -> Request:

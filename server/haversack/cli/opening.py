@@ -58,9 +58,11 @@ def run_async(work: Callable[[Options, Console], Awaitable[int]], options: Optio
             print()
         else:
             errors = Console(stderr=True)
-            errors.print(f"haversack: {safe(error.message)}", style="bold red", markup=False, highlight=False)
+            errors.print(
+                f"haversack: {safe(error.message)}", style="bold red", markup=False, highlight=False, soft_wrap=True
+            )
             if error.remedy:
-                errors.print(safe(error.remedy), markup=False, highlight=False)
+                errors.print(safe(error.remedy), markup=False, highlight=False, soft_wrap=True)
             errors.print(f"({error.code})", style="dim", markup=False, highlight=False)
         return FAILED
 

@@ -16,6 +16,8 @@ from haversack_index.types import IndexState, IndexStatus
 # A terminal line of text never carries control characters of a file name or of file text to the terminal.
 _CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 
+_BREAKS = {9: "\ufffd", 10: "\ufffd"}
+
 # Between columns: two blanks, as there are no rules.
 _GAP = (0, 2, 0, 0)
 
@@ -57,7 +59,7 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
 def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
     """One table per workspace folder: counts, then skipped files by reason."""
     for status in statuses:
-        table = _facts(f"Index of {safe(status.folder)}")
+        table = _facts(f"Index of {one_line(status.folder)}")
         # A stored index of generation 0 is none; what is said of its state is that of a pass to come.
         built = status.generation > 0 or status.state is not IndexState.SCANNING
         state = f"{status.state.value} (generation {status.generation})" if built else "not built yet"
@@ -76,7 +78,7 @@ def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:
     for problem in problems:
         line = Text("! ", style="yellow")
-        line.append(f"{problem.stage}: {safe(problem.message)}")
+        line.append(f"{problem.stage}: {one_line(problem.message)}")
         if problem.remedy:
             line.append(f" {safe(problem.remedy)}", style="dim")
         console.print(line, soft_wrap=True)
@@ -84,7 +86,7 @@ def print_problems(console: Console, problems: Sequence[Problem]) -> None:
 
 def print_item(console: Console, item: ManifestItem) -> None:
     """All that is known about one candidate."""
-    table = _facts(safe(place(item)))
+    table = _facts(one_line(place(item)))
     table.add_row("outcome", Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]))
     if item.reasons:
         table.add_row("because", safe("; ".join(item.reasons)))
@@ -122,6 +124,11 @@ def relevance(item: ManifestItem) -> float:
     return item.score - sum(value for name, value in item.parts if name == "tier")
 
 
+def one_line(text: str) -> str:
+    """`safe` text for a row or a heading: a file name may hold a line break."""
+    return safe(text.translate(_BREAKS))
+
+
 def safe(text: str) -> str:
     """Text from the workspace without control characters, so that a file name cannot drive the terminal."""
     return text.translate(_CONTROL)
@@ -134,7 +141,7 @@ def bar(used: int, total: int, width: int = BAR_WIDTH) -> str:
 
 def _print_block(console: Console, block: Block) -> None:
     lines = ", ".join(numbers(span) for span in block.spans)
-    title = Text(safe(block.path or block.title), style="bold cyan")
+    title = Text(one_line(block.path or block.title), style="bold cyan")
     title.append(f"  {lines}  " if lines else "  ", style="cyan")
     title.append(f"{block.detail.value} · {block.tokens:,} tokens", style="dim")
     console.print(title, soft_wrap=True)
@@ -175,11 +182,11 @@ def _items_table(items: Sequence[ManifestItem], *, all_rows: bool, narrow: bool)
         why = "; ".join(item.reasons) if item.reasons else item.why
         table.add_row(
             Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]),
-            escape(safe(place(item))) + (" [bold](required)[/bold]" if item.required else ""),
+            escape(one_line(place(item))) + (" [bold](required)[/bold]" if item.required else ""),
             item.detail.value if item.detail else "-",
             f"{item.tokens_after:,}" if item.tokens_after else f"({item.tokens_before:,})",
             *(() if narrow else (f"{relevance(item):.2f}",)),
-            escape(safe(why)),
+            escape(one_line(why)),
         )
     if hidden:
         table.caption = f"and {hidden:,} more that stayed out (--all shows them, --json has everything)"
