@@ -304,6 +304,17 @@ def test_pipes_carry_utf8_whatever_the_locale_says(place: Run, tmp_path: Path) -
     assert "Where is señor?\ufffd" in out
 
 
+def test_a_folder_whose_name_is_no_utf8(capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path) -> None:
+    """It answers like any other."""
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / "cart.py").write_text("def add_item(cart, item):\n    cart.append(item)\n")
+    code, out, err = typed(capsys, (folder, place[1]), "context", "How does add_item work in this architecture?")
+    assert (code, err) == (arguments.OK, "")
+    assert "cart.append(item)" in out
+    assert "\n! " not in out
+
+
 def test_a_port_in_use_is_said(capfd: pytest.CaptureFixture[str]) -> None:
     """With exit code 1; the server ends the process, so it runs in its own."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

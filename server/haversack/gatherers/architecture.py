@@ -164,7 +164,7 @@ def _targets(importer: str, name: str, ends: Mapping[str, list[str]]) -> list[st
 def _cache_file(root: str, workspace: Workspace) -> Path | None:
     if workspace.cache_dir is None:
         return None
-    return workspace.cache_dir / f"architecture-{hashlib.blake2b(root.encode(), digest_size=8).hexdigest()}.json"
+    return workspace.cache_dir / f"architecture-{hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()}.json"
 
 
 def _cached(root: str, index: Index, workspace: Workspace) -> dict[str, str] | None:
