@@ -47,8 +47,10 @@ _TEST = re.compile(
     r"|[._-](test|tests|spec)\.[^/.]+$|[a-z0-9](Test|Tests|Spec)\.[^/.]+$"
 )
 _DOCS = re.compile(
-    r"(^|/)(docs?|documentation|website)/|\.(md|mdx|rst|adoc|txt|html|css|json|ya?ml|toml|cfg|ini)$"
-    r"|(^|/)(changelog|changes|history|license|news)[^/]*$",
+    r"(^|/)(docs?|documentation|website)/|\.(md|mdx|rst|adoc|txt|html|css|json|ya?ml|toml|cfg|ini"
+    r"|csv|tsv|log|patch|diff)$"
+    r"|(^|/)(changelog|changes|history|licen[cs]e|news|authors|contributors|maintainers|citation|copying|notice|thanks)"
+    r"[^/.]*$",
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(r"(^|/)(examples?|samples?|demos?|tutorials?|benchmarks?)/", re.IGNORECASE)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from haversack.glossary import english_only, in_english
 from haversack.mention_syntax import mentions_in
 from haversack.types import Confidence, Intent, Mention, MentionKind, Plan, Request, Snapshot, Source
 from haversack.vocabulary import (
@@ -100,6 +101,8 @@ _IDENTIFIER = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(
 _WORD = re.compile(r"[^\W_](?:[\w+#'’-]*[\w+#])?")
 # The head of a commit message by the common convention: `fix(parser): ...`.
 _CHANGE_HEADER = re.compile(r"(?:feat|fix|perf|refactor|build|ci|chore|docs|style|test|revert)(?:\([^)]*\))?!?: ")
+# The lines of a mention are a place, not words.
+_MENTIONED_LINES = re.compile(r"(?<=[\w\"'])[:#]L?\d+(?:-L?\d+)?\b")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 # Brand names written like code.
 _NO_CODE_NAMES = _listed("GitHub GitLab JavaScript TypeScript iOS macOS OpenAPI GraphQL README e.g i.e")
@@ -138,7 +141,8 @@ def classify(request: Request, snapshot: Snapshot, seen: Seen) -> Plan:
     written = read.text[:FULLY_READ].strip()
     first_line = written.split("\n", 1)[0][:LONGEST_REQUEST]
     is_practical = codebase and not named and bool(PRACTICAL.search(first_line))
-    terms = _terms(read)
+    english = in_english(read.words)
+    terms = _terms(read, english)
     changes = codebase and _is_about_changes(request, read, terms)
     # A question without a word to search for ("what is this?") asks about whatever is at hand: the project, if nothing.
     is_vague = not terms and not read.mentions and request.active is None and not changes
@@ -162,6 +166,7 @@ def classify(request: Request, snapshot: Snapshot, seen: Seen) -> Plan:
         docs_wanted=is_practical or not DOCS.isdisjoint(stem(word.lower()) for word in _words(first_line)),
         practical=is_practical,
         changes=changes,
+        search_text=english_only(terms, english),
     )
 
 
@@ -182,7 +187,7 @@ def _read(request: Request) -> _Read:
     command = match[1] if match and match[1] in _COMMANDS else ""
     written = request.text[match.end() :] if match and command else request.text
     text = _NOISE.sub(" ", _MACHINE_LINES.sub("", written[:READ_FOR_NAMES]))
-    words = tuple(_words(text[:FULLY_READ]))
+    words = tuple(_words(_MENTIONED_LINES.sub("", text[:FULLY_READ])))
     stems = tuple(stem(word.lower()) for word in words)
     paths = _paths(text)
     return _Read(
@@ -315,6 +320,9 @@ def _paths(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for match in _PATH.finditer(text):
         word = match.group().rstrip(".,:;")
+        # `@src/a.py` is a mention of a path; `@scope/package` has no file's ending.
+        if word.startswith("@") and (word.endswith("/") or word.rsplit(".", 1)[-1].lower() in _EXTENSIONS):
+            word = word[1:]
         ending = word.rsplit(".", 1)[-1].lower() if "." in word else ""
         if "/" in word:
             is_path = ending in _EXTENSIONS or word.count("/") > 1 or not _SLASHED.match(word)
@@ -346,11 +354,18 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(spaced)
 
 
-def _terms(read: _Read) -> tuple[str, ...]:
-    """Search words, most telling first: paths and names as written, then the other words in their order."""
+def _terms(read: _Read, english: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Search words, most telling first: paths and names as written, then the other words in their order.
+
+    Where a question is in another language, the words of code come before its own, and its function words stay out.
+    """
     found: dict[str, None] = dict.fromkeys((*read.paths, *read.identifiers))
     parts = {part for path in read.paths for part in _words(path)}
     for word in read.words:
+        found.update(dict.fromkeys(english.get(word, ())))
+    for word in read.words:
+        if word in english and not english[word]:
+            continue
         if _UNSPACED.search(word):
             found[word] = None
             if len(word) > 2:

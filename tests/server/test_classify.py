@@ -349,6 +349,24 @@ def test_a_question_without_a_word_to_search_for_is_about_the_project(text: str)
     assert not plan(f"{text} @a.py").broad
 
 
+def test_a_question_in_another_language_is_searched_in_english() -> None:
+    """The words of code come first; the question's own stay for projects that are written in it, but not for meaning."""
+    made = plan("Wo wird entschieden, ob die Ausgabe farbig ist?")
+    assert made.terms == ("decide", "output", "color", "entschieden", "Ausgabe", "farbig")
+    assert made.search_text == "decide output color"
+    chinese = plan("开发服务器如何处理请求？")
+    assert chinese.terms[:5] == ("dev", "server", "handle", "request", "开发服务器如何处理请求")
+    assert chinese.search_text == "dev server handle request"
+    assert plan("where is the output coloured?").search_text == ""
+
+
+def test_a_mentioned_place_is_searched_by_its_path_alone() -> None:
+    """Neither the sign before it nor its lines are words of the question."""
+    assert plan("Explain @src/hmr.ts:40-90").terms == ("src/hmr.ts",)
+    assert plan("Explain @src/ssr/ please").terms == ("src/ssr/",)
+    assert plan("update @nestjs/core").paths == ("@nestjs/core",)
+
+
 def test_sources_follow_the_request() -> None:
     """Only what can give something is asked, each with the deadline of the settings."""
     made = plan("why is it slow", supplied=(Supplied("1", "t", "x"),))

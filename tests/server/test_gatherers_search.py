@@ -219,6 +219,17 @@ def test_names_in_the_selection_are_looked_up(world: World) -> None:
     assert ask(world, "why is this slow", active=ActiveDocument(uri)) == ()
 
 
+def test_names_in_lines_that_are_named_are_looked_up(tmp_path: Path) -> None:
+    """Who asks about lines needs what they call, not what the rest of the file calls."""
+    files = {
+        "a.py": "def one():\n    return first_step()\n\n\ndef two():\n    return second_step()\n",
+        "b.py": "def first_step(): ...\n\n\ndef second_step(): ...\n",
+    }
+    found = ask(World(tmp_path, {"ws": files}), "explain @a.py:1-3")
+    assert [each.heading for each in found] == [("first_step",)]
+    assert found[0].why == "defines first_step, used in the lines at hand"
+
+
 def test_a_common_name_says_little(tmp_path: Path) -> None:
     """A name defined all over is left out when only in sight, and weak when asked for."""
     files = {f"m{i}.py": "class A:\n    def get(self):\n        return 1\n" for i in range(9)}

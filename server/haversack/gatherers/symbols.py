@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
 from haversack.gatherers.outline import definition_forms
-from haversack.types import Candidate, FileText, Kind, Plan, Problem, Source
+from haversack.gatherers.pointed import refusal
+from haversack.types import Candidate, FileText, HaversackError, Kind, Plan, Problem, Source
 from haversack.workspace import Defined, Workspace
 from haversack_index.lexical import words
 from haversack_index.rank import kind_share
@@ -77,10 +79,12 @@ class _Sight:
 
 
 def _in_sight(plan: Plan, workspace: Workspace) -> _Sight:
-    """The selection, else the lines around the cursor, else what is on the screen."""
+    """The selection, else the lines around the cursor, else what is on the screen; without any, lines named."""
     active = plan.request.active
     document = workspace.document(active.uri) if active is not None else None
-    if active is None or document is None:
+    if active is None:
+        return _named_lines(plan, workspace)
+    if document is None:
         return _Sight()
     key = (document.folder, document.path) if document.folder and document.path else ("", document.uri)
     file = workspace.read(*key)
@@ -95,6 +99,23 @@ def _in_sight(plan: Plan, workspace: Workspace) -> _Sight:
         end = max(each.end.line for each in active.visible) + 1
     else:
         return _Sight()
+    return _sight(file, start, end)
+
+
+def _named_lines(plan: Plan, workspace: Workspace) -> _Sight:
+    """The first line range among the mentions: who asks about lines has them before their eyes."""
+    for mention in plan.mentions:
+        if mention.lines is None:
+            continue
+        with contextlib.suppress(HaversackError):  # the source of mentions tells
+            for place in workspace.resolve(mention.value, plan.request.folder):
+                file = workspace.read(place.folder, place.path) if not refusal(place, workspace) else None
+                if file is not None:
+                    return _sight(file, *mention.lines)
+    return _Sight()
+
+
+def _sight(file: FileText, start: int, end: int) -> _Sight:
     names = dict.fromkeys(name for line in file.lines[start:end] for name in _NAME.findall(line))
     return _Sight(tuple(names)[:MOST_NAMES], file.folder, file.path, start, end)
 
@@ -125,7 +146,7 @@ def _definitions(
             each,
             relevance,
             f"defines {each.symbol.name}, "
-            + ("which you ask about" if each.symbol.name in asked else "used where you are"),
+            + ("which you ask about" if each.symbol.name in asked else "used in the lines at hand"),
             plan,
             workspace,
             rank=rank,
