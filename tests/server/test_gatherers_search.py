@@ -9,6 +9,7 @@ import pytest
 from gathering import World, lines_of, run
 
 from haversack.gatherers import hybrid, symbols
+from haversack.gatherers import outline as outlines
 from haversack.gatherers.outline import merged, outline, shrinking, speaking_spans
 from haversack.gatherers.overview import kind_of
 from haversack.types import ActiveDocument, Candidate, Detail, Form, Kind, Position, Range, Request, Settings
@@ -219,17 +220,6 @@ def test_names_in_the_selection_are_looked_up(world: World) -> None:
     assert ask(world, "why is this slow", active=ActiveDocument(uri)) == ()
 
 
-def test_names_in_lines_that_are_named_are_looked_up(tmp_path: Path) -> None:
-    """Who asks about lines needs what they call, not what the rest of the file calls."""
-    files = {
-        "a.py": "def one():\n    return first_step()\n\n\ndef two():\n    return second_step()\n",
-        "b.py": "def first_step(): ...\n\n\ndef second_step(): ...\n",
-    }
-    found = ask(World(tmp_path, {"ws": files}), "explain @a.py:1-3")
-    assert [each.heading for each in found] == [("first_step",)]
-    assert found[0].why == "defines first_step, used in the lines at hand"
-
-
 def test_a_common_name_says_little(tmp_path: Path) -> None:
     """A name defined all over is left out when only in sight, and weak when asked for."""
     files = {f"m{i}.py": "class A:\n    def get(self):\n        return 1\n" for i in range(9)}
@@ -284,3 +274,15 @@ def test_spans_are_joined_and_forms_shrink() -> None:
     full, same, less = (Form(Detail.FULL, ((0, 9),)), Form(Detail.SPANS, ((0, 9),)), Form(Detail.OUTLINE, ((0, 1),)))
     assert shrinking(full, same, less) == (full, less)
     assert shrinking(replace(full, spans=())) == ()
+
+
+def test_an_outline_is_the_same_from_symbols_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order kept for a file's symbols answers any question as a new one does, and few are kept."""
+    monkeypatch.setattr(outlines, "KNOWN_ORDERS", 2)
+    text = "".join(f"class C{i}:\n    def zebra{i}(self):\n        return 1\n\n" for i in range(6))
+    files = [parse_file(f"f{i}.py", text, "python").symbols for i in range(4)]
+    for asked in (frozenset[str](), frozenset({"zebra3"}), frozenset({"c2"})):
+        for given in files:
+            kept = outline(given, 100, asked, 3, around=[(9, 10)])
+            assert kept == outline(list(given), 100, asked, 3, around=[(9, 10)])
+    assert len(outlines._known_orders) == 2  # pyright: ignore[reportPrivateUsage]

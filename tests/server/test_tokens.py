@@ -230,3 +230,17 @@ def test_large_texts_are_counted_in_parts(family: str) -> None:
     assert raw.count(code) == pytest.approx(count.count(code[:40_000]) * len(code) / 40_000, rel=0.001)
     raw.count("_" * 1_000_000)
     assert max(seen) <= 2 * tokens.SLICE
+
+
+def test_counts_are_kept_for_the_last_texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text is counted once while it is among the last, and anew when it has left."""
+    monkeypatch.setattr(tokens, "CACHED_TEXTS", 2)
+    asked: list[str] = []
+
+    def raw(text: str) -> int:
+        asked.append(text)
+        return len(text)
+
+    count = tokens._remembering(raw)  # pyright: ignore[reportPrivateUsage]
+    assert [count(text) for text in ("a", "bb", "a", "ccc", "bb", "a", "\ud800")] == [1, 2, 1, 3, 2, 1, 1]
+    assert asked == ["a", "bb", "ccc", "a", "\ud800"]

@@ -69,7 +69,10 @@ def telling(symbols: Sequence[Symbol], asked: frozenset[str], around: Iterable[L
     rest: list[Symbol] = []
     ordered = _ordered(symbols)
     for place, (symbol, start, end, name) in enumerate(ordered):
-        holds = start <= last_start and end >= first_end and any(start <= a and b <= end for a, b in places)
+        holds = False
+        if start <= last_start and end >= first_end:
+            for a, b in places:
+                holds = holds or (start <= a and b <= end)
         n_matches = 0 if asked.isdisjoint(name) else len(asked.intersection(name))
         if holds or n_matches:
             first.append((not holds, -n_matches, place))
@@ -91,7 +94,7 @@ def _ordered(symbols: Sequence[Symbol]) -> _Ordered:
     if isinstance(symbols, tuple):
         with _orders_lock:
             _known_orders[id(symbols)] = (symbols, made)
-            if len(_known_orders) > KNOWN_ORDERS:
+            while len(_known_orders) > KNOWN_ORDERS:
                 del _known_orders[next(iter(_known_orders))]
     return made
 

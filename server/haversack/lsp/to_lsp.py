@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from haversack import types, uris
@@ -100,7 +101,7 @@ def _block(block: types.Block, root: str | None) -> protocol.Block:
         title=block.title,
         folder=block.folder,
         path=block.path,
-        uri=uris.from_path(Path(root, block.path)) if root is not None and block.path else None,
+        uri=_address(root, block.path) if root is not None and block.path else None,
         range=lines((spans[0][0], spans[-1][1])) if spans else None,
         ranges=tuple(lines(span) for span in spans),
         kind=block.kind,
@@ -111,6 +112,11 @@ def _block(block: types.Block, root: str | None) -> protocol.Block:
         items=block.items,
         text=block.text,
     )
+
+
+@lru_cache(maxsize=4_096)  # files that come up in one answer come up in the next
+def _address(root: str, path: str) -> str:
+    return uris.from_path(Path(root, path))
 
 
 def _route(route: types.Route) -> protocol.Route:

@@ -23,7 +23,24 @@ _NEUTRAL = "[instruction-like text left out]"
 
 def reads_like_orders(text: str) -> bool:
     """Whether the text holds phrases that speak to a model. Served all the same: it may be what the question is on."""
-    return _ORDERS.search(text) is not None
+    return _may_hold_orders(text) and _ORDERS.search(text) is not None
+
+
+def _may_hold_orders(text: str) -> bool:
+    """False where words are missing without which no phrase is whole: looking for them takes a tenth of the time.
+
+    Letters beyond ASCII can match ASCII ones when case is ignored (`ſ` is an `s`), so only plain text is passed over.
+    """
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    if "you" in lower and "now" in lower:
+        return True
+    if "task" in lower and any(verb in lower for verb in ("drop", "abandon", "forget", "ignore")):
+        return True
+    if not any(noun in lower for noun in ("prompt", "message", "instruction", "rule", "context")):
+        return False
+    return "system" in lower or any(verb in lower for verb in ("ignore", "disregard", "forget", "override"))
 
 
 def neutral(text: str) -> tuple[str, bool]:
