@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Sequence
 
-from haversack.cli.arguments import BROKEN_PIPE, INTERRUPTED, parse
+from haversack.cli.arguments import BROKEN_PIPE, FAILED, INTERRUPTED, parse
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -15,6 +15,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parse(sys.argv[1:] if argv is None else argv)
     try:
         return options.command(options)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("haversack"):
+            raise
+        message = f"haversack: the package {error.name} is missing. Install Haversack again, with its dependencies."
+        print(message, file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -211,6 +211,23 @@ def test_doctor_checks_every_part(capsys: pytest.CaptureFixture[str], place: Run
     assert code == (arguments.OK if all(row["ok"] for row in found) else arguments.TO_MEND)
 
 
+def test_a_missing_package_is_a_row_of_the_doctor_and_a_sentence_elsewhere(place: Run) -> None:
+    """Never a traceback: that is what the doctor is for."""
+    start = "import sys; sys.modules['apsw'] = None; from haversack.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    where = ["--cache-dir", str(place[1])]
+    doctor = subprocess.run(
+        [sys.executable, "-c", start, "doctor", "--json", *where], capture_output=True, check=False, text=True
+    )
+    assert (doctor.returncode, doctor.stderr) == (arguments.TO_MEND, "")
+    rows = {row["name"]: row for row in json.loads(doctor.stdout)}
+    assert not rows["sqlite"]["ok"]
+    assert rows["grammars"]["ok"]
+    index = subprocess.run([sys.executable, "-c", start, "index", *where], capture_output=True, check=False, text=True)
+    assert index.returncode == arguments.FAILED
+    assert index.stderr.startswith("haversack: the package apsw is missing.")
+    assert index.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "words",
     [

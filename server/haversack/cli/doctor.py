@@ -14,17 +14,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import apsw
 import platformdirs
-import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
 from rich.table import Table
 from rich.text import Text
 
 from haversack.cli.arguments import OK, TO_MEND, Options
-from haversack.cli.opening import Output
-from haversack.tokens import counter
-from haversack_index.chunk import parse_file
-from haversack_index.embed import load_embedder
+from haversack.cli.render import Output
+
+# Each check imports what it looks at: a part that does not even load is a row, and the others are checked too.
+# ruff: noqa: PLC0415
 
 # What the product cannot start without; extras are looked at where their part is.
 PACKAGES = (
@@ -36,6 +34,8 @@ PACKAGES = (
     "sqlite-vec",
     "numpy",
     "rank-bm25",
+    "charset-normalizer",
+    "watchfiles",
 )
 
 # The languages whose files are cut at definitions; others are cut in line blocks and need no grammar.
@@ -89,9 +89,7 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - the doctor's work is to report whatever is broken
-        return Check(
-            name, False, f"{type(error).__name__}: {error}", "Reinstall with `pip install --force-reinstall haversack`."
-        )
+        return Check(name, False, f"{type(error).__name__}: {error}", "Install Haversack again, with its dependencies.")
 
 
 def _python() -> Check:
@@ -114,6 +112,8 @@ def _packages() -> Check:
 
 
 def _sqlite() -> Check:
+    import apsw
+
     connection = apsw.Connection(":memory:")
     cast("Any", connection).execute("CREATE VIRTUAL TABLE probe USING fts5(body, content='', contentless_delete=1)")
     connection.close()
@@ -121,6 +121,9 @@ def _sqlite() -> Check:
 
 
 def _vector_extension() -> Check:
+    import apsw
+    import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
+
     connection = apsw.Connection(":memory:")
     try:
         connection.enable_load_extension(True)
@@ -139,6 +142,8 @@ def _vector_extension() -> Check:
 
 
 def _embedding_model() -> Check:
+    from haversack_index.embed import load_embedder
+
     embedder = load_embedder("static")
     same = float(embedder.embed_query("read a file") @ embedder.embed_query("open the file and read it"))
     other = float(embedder.embed_query("read a file") @ embedder.embed_query("matrix eigenvalue solver"))
@@ -152,6 +157,8 @@ def _embedding_model() -> Check:
 
 
 def _grammars() -> Check:
+    from haversack_index.chunk import parse_file
+
     broken = [
         language
         for language, sample in GRAMMAR_SAMPLES.items()
@@ -169,6 +176,8 @@ def _grammars() -> Check:
 
 
 def _token_counter() -> Check:
+    from haversack.tokens import counter
+
     count = counter("o200k")
     n_tokens = count.count("def hello(): return 'world'")
     return Check(

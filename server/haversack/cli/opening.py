@@ -11,26 +11,11 @@ from contextlib import asynccontextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from haversack.cli.arguments import BROKEN_PIPE, FAILED, Options
-from haversack.cli.render import safe
+from haversack.cli.arguments import FAILED, Options
+from haversack.cli.render import Output, safe
 from haversack.session import Session, open_session
 from haversack.types import HaversackError
 from haversack_index.types import IndexState, IndexStatus
-
-# Columns of a table in a pipe or a file: so many that each row is one line, for the tools that read lines.
-PIPE_WIDTH = 2_000
-
-
-class Output(Console):
-    """Standard output. A reader that goes away (`haversack context ... | head`) ends the command with its own code."""
-
-    def __init__(self) -> None:
-        super().__init__(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-
-    def on_broken_pipe(self) -> None:
-        sys.stderr.close()
-        raise SystemExit(BROKEN_PIPE)
-
 
 STEPS = {IndexState.SCANNING: "Looking for files", IndexState.INDEXING: "Indexing"}
 

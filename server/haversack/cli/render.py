@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from haversack.cli.arguments import BROKEN_PIPE
 from haversack.types import Block, Bundle, ManifestItem, Outcome, Problem, TokenUse
 from haversack_index.types import IndexState, IndexStatus
 
@@ -29,6 +31,21 @@ NARROW = 100
 
 # Rows of what stayed out that a person still reads; the rest is a count, and all of it is in `--json`.
 MAX_EXCLUDED_ROWS = 12
+
+# Columns of a table in a pipe or a file: so many that each row is one line, for the tools that read lines.
+PIPE_WIDTH = 2_000
+
+
+class Output(Console):
+    """Standard output. A reader that goes away (`haversack context ... | head`) ends the command with its own code."""
+
+    def __init__(self) -> None:
+        super().__init__(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+    def on_broken_pipe(self) -> None:
+        sys.stderr.close()
+        raise SystemExit(BROKEN_PIPE)
+
 
 OUTCOME_STYLE = {
     Outcome.INCLUDED: "green",
