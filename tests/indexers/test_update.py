@@ -40,7 +40,7 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
-def fresh(folder: Path, cache: Path, **options: object) -> dict[str, list[tuple[object, ...]]]:
+def fresh(folder: Path, cache: Path, **options: Any) -> dict[str, list[tuple[object, ...]]]:
     """The dump of an index built from nothing."""
     other = cache.with_name(cache.name + "-fresh")
     shutil.rmtree(other, ignore_errors=True)
