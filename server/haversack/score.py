@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from haversack.types import Candidate, Intent, Kind, Marked, Plan, Scored
+from haversack.types import TRACE_PART, Candidate, Intent, Kind, Marked, Plan, Scored
 from haversack_index.types import Parts
 
 
@@ -24,6 +24,9 @@ _LIMIT = 9.0
 # A candidate that defines a name the question spells out goes before equals; more, and a common name in a message
 # puts the wrong file first.
 EXACT_DEFINITION = 0.2
+
+# Where a trace happened comes before the names that it holds as well, which its outer frames define.
+TRACED = 0.4
 
 # The file in front of the user breaks ties and near-ties, but does not outweigh a clearly better match.
 ACTIVE_FILE = 0.15
@@ -80,7 +83,9 @@ def _source_parts(candidate: Candidate) -> Parts:
 
 def _own_parts(candidate: Candidate, plan: Plan, near: Near) -> Parts:
     parts: list[tuple[str, float]] = []
-    if candidate.kind in (Kind.SYMBOL, Kind.CODE) and candidate.heading and candidate.heading[-1] in plan.identifiers:
+    if any(name == TRACE_PART for name, _ in candidate.parts):
+        parts.append(("traced", TRACED))
+    elif candidate.kind in (Kind.SYMBOL, Kind.CODE) and candidate.heading and candidate.heading[-1] in plan.identifiers:
         parts.append(("exact-definition", EXACT_DEFINITION))
     if candidate.file is not None:
         name = f"{candidate.file.folder}/{candidate.file.path}"

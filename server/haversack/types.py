@@ -294,6 +294,9 @@ class Plan:
     search_text: str = ""  # compared by meaning in place of the question: another language put into English
 
 
+# The part of a candidate's relevance that says: a pasted trace points here.
+TRACE_PART = "trace"
+
 # --- gather → Candidate -----------------------------------------------------------------------------------------
 
 

@@ -350,7 +350,7 @@ def test_a_question_without_a_word_to_search_for_is_about_the_project(text: str)
 
 
 def test_a_question_in_another_language_is_searched_in_english() -> None:
-    """The words of code come first; the question's own stay for projects that are written in it, but not for meaning."""
+    """The words of code come first; its own stay, for projects that are written in it, but not for meaning."""
     made = plan("Wo wird entschieden, ob die Ausgabe farbig ist?")
     assert made.terms == ("decide", "output", "color", "entschieden", "Ausgabe", "farbig")
     assert made.search_text == "decide output color"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
 from haversack.gatherers.outline import definition_forms
 from haversack.gatherers.pointed import refusal
-from haversack.types import Candidate, FileText, HaversackError, Kind, Plan, Problem, Source
+from haversack.gatherers.trace import in_trace
+from haversack.types import TRACE_PART, Candidate, FileText, HaversackError, Kind, Plan, Problem, Source
 from haversack.workspace import Defined, Workspace
 from haversack_index.lexical import words
 from haversack_index.rank import kind_share
@@ -28,6 +29,8 @@ COMMON_NAME = 6
 # Relevance of a definition: asked for by its whole name; seen in the selection or around the cursor.
 ASKED = 1.0
 IN_SIGHT = 0.6
+# Each frame of a trace further out from where it happened matters a little less.
+TRACED_STEP = 0.05
 # A user of a definition matters less than the definition, more when the question's words are in its name.
 USER_SHARE = 0.5
 
@@ -38,6 +41,8 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
     found: dict[str, Candidate] = {}
     n_left = 0
     for folder in workspace.folders_in_play(plan.request.folder):
+        for candidate in await workspace.run(_traced, folder.key, plan, workspace):
+            found.setdefault(candidate.id, candidate)
         definitions, n_more = await workspace.run(_definitions, folder.key, asked, sight, plan, workspace)
         n_left += n_more
         for candidate in definitions:
@@ -49,6 +54,16 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
     message = f"{n_left} more definitions of the names you ask about were left out."
     problem = Problem(Source.SYMBOLS.value, "symbols_capped", message, "Write a name with its class, or name the file.")
     return tuple(found.values()), (problem,)
+
+
+def _traced(folder: str, plan: Plan, workspace: Workspace) -> list[Candidate]:
+    found: list[Candidate] = []
+    for rank, (defined, frame) in enumerate(in_trace(folder, plan, workspace)):
+        why = f"{frame.path.rsplit('/', 1)[-1]}:{frame.line + 1} of the trace you pasted"
+        relevance = ASKED - TRACED_STEP * rank
+        candidate = symbol_candidate(defined, relevance, why, plan, workspace, rank=rank)
+        found.append(replace(candidate, parts=((TRACE_PART, relevance),)))
+    return found
 
 
 def _asked(plan: Plan) -> dict[str, tuple[str, ...]]:
