@@ -30,7 +30,7 @@ from haversack_index.reader import IndexReader
 from haversack_index.store import Store
 from haversack_index.types import IndexState, Query, Tier
 from haversack_index.walk import WalkRules
-from haversack_index.worker import Worker, embedder_spec
+from haversack_index.worker import EAGER_FILES, EAGER_SECONDS, NICENESS, Worker, embedder_spec
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
@@ -136,6 +136,21 @@ def test_a_worker_indexes_updates_and_ends_with_its_parent(
     _, alive = psutil.wait_procs(children, timeout=5)
     assert alive == []
     reader.close()
+
+
+def test_a_large_or_long_first_pass_gives_way(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first seconds of a small pass have the priority of a command somebody typed; it is lowered once."""
+    lowered: list[tuple[int, ...]] = []
+    monkeypatch.setattr(os, "setpriority", lambda *values: lowered.append(values))
+    large, long = (Worker(folder, cache, io.StringIO()) for _ in range(2))
+    large._progress("indexing", 0, EAGER_FILES)
+    assert lowered == []
+    large._progress("indexing", 0, EAGER_FILES + 1)
+    large._progress("indexing", 1, EAGER_FILES + 1)
+    assert lowered == [(os.PRIO_PROCESS, 0, NICENESS)]
+    long._started -= EAGER_SECONDS
+    long._progress("scanning", 0, 0)
+    assert len(lowered) == 2
 
 
 def test_prints_never_reach_the_protocol(start: Callable[..., Process]) -> None:
@@ -257,6 +272,26 @@ def test_a_hanging_file_costs_its_process_and_not_the_pass(
     reader = IndexReader(folder, cache)
     assert reader.search(Query("HANG")).files[0].path == "p1/hang.py"
     assert reader.definitions(["topic4_step_1"])
+
+
+@pytest.mark.parametrize("method", [pool_module.START_METHOD, "spawn"])
+def test_batches_ahead_of_a_bad_file_are_not_lost(
+    folder: Path, cache: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a process had before it when it died goes to the next one, and no file but the bad one is blamed."""
+    write_tree(folder, {"a/die.py": "DIE = 1\n"})
+    index(folder, cache)
+    monkeypatch.setattr(pool_module, "_serve", serve_badly)
+    monkeypatch.setattr(pool_module, "START_METHOD", method)
+    monkeypatch.setattr(pool_module, "BATCH_FILES", 2)
+    pool = ParsePool(folder, WalkRules(), database_path(folder, cache), n_processes=1)
+    tasks = [Task("a/die.py", 8), *(Task(f"p{i % 3}/f{i}.py", 80) for i in range(9))]
+    results = list(pool.prepare(tasks))
+    pool.close()
+    assert sorted(result.path for result in results) == sorted(task.path for task in tasks)
+    notes = {result.path: result.rows.note for result in results if result.rows is not None and result.rows.note}
+    assert notes == {"a/die.py": "the parser ended its process"}
+    assert [result.path for result in results if result.problem] == []
 
 
 def test_processes_that_do_not_start_leave_one_that_works(
