@@ -33,6 +33,8 @@ PATH_WORDS = 0.45
 FILE_NAME = 0.35
 # The question writes out a name that the chunk defines, or the file's path; the path outweighs all the rest.
 WRITTEN_NAME = 0.4
+# The question writes out a name of several words that a chunk uses, in code or in a text: an option, a key, a message.
+WRITTEN_USE = 0.2
 WRITTEN_PATH = 2.5
 # What is left of a file's score unless that kind of file is wanted. At 0.5 tests begin to crowd out what they test.
 TEST_SHARE = 0.35
@@ -42,6 +44,7 @@ VENDORED_SHARE = 0.3
 # BM25 for whole files: length counts less against a file than against a chunk, as files are long for many reasons.
 FILE_K1, FILE_B = 1.4, 0.3
 
+_SEVERAL_WORDS = re.compile(r"[^\W_]_+[^\W_]|[a-z0-9][A-Z]")
 _TEST = re.compile(
     r"(^|/)(tests?|testing|__tests__|specs?|testdata|fixtures|e2e|playground)/|(^|/)(test_|conftest)[^/]*$"
     r"|[._-](test|tests|spec)\.[^/.]+$|[a-z0-9](Test|Tests|Spec)\.[^/.]+$"
@@ -102,7 +105,8 @@ def rank(
     cosines = _scaled([chunk.cosine for chunk in pool])
     named = _scaled([chunk.name_match for chunk in pool], floor=0.0)
     wanted = {name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for name in query.identifiers}
-    written = [WRITTEN_NAME if wanted and wanted.intersection(chunk.names) else 0.0 for chunk in pool]
+    whole = {name.lower() for name in wanted if _SEVERAL_WORDS.search(name)}
+    written = [_written_name(chunk, wanted, whole) for chunk in pool]
     chunks: dict[str, list[_Weighed]] = {}
     for chunk, keyword, cosine, name, by_name in zip(pool, keywords, cosines, named, written, strict=True):
         parts = (text_share * keyword, vector_share * cosine, CHUNK_NAMES * name, by_name)
@@ -118,6 +122,15 @@ def rank(
         FileHit(path, -score, parts, tuple(_hit(each) for each in chunks[path][: query.hits_per_file]))
         for score, path, parts in files[: query.max_files]
     )
+
+
+def _written_name(chunk: ScoredChunk, wanted: set[str], whole: set[str]) -> float:
+    """What a chunk gains from names that the question writes out: it defines one, or holds one of several words."""
+    if not wanted:
+        return 0.0
+    if wanted.intersection(chunk.names):
+        return WRITTEN_NAME
+    return WRITTEN_USE if whole.intersection(chunk.counts) else 0.0
 
 
 def kind_share(path: str, query: Query) -> tuple[str, float]:

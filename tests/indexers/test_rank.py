@@ -57,6 +57,15 @@ def test_the_best_chunk_comes_first_in_its_file() -> None:
     assert file.hits[0].score > file.hits[1].score
 
 
+def test_a_chunk_that_uses_a_name_the_question_writes_out_comes_before_a_somewhat_better_match() -> None:
+    """An option is asked for by its name and stands in a text; a plain word is in every other chunk."""
+    used = chunk("a.py", keyword=0.9, counts={"max_size": 1})
+    other = chunk("b.py", keyword=1.0, counts={"size": 1})
+    assert order(used, other, query=Query("where is max_size set", identifiers=("max_size",))) == ["a.py", "b.py"]
+    plain = chunk("a.py", keyword=0.9, counts={"size": 1})
+    assert order(plain, other, query=Query("where is `size` set", identifiers=("size",))) == ["b.py", "a.py"]
+
+
 @pytest.mark.parametrize(
     ("path", "wanted"),
     [
