@@ -53,6 +53,15 @@ def test_context_in_three_shapes(capsys: pytest.CaptureFixture[str], place: Run)
     assert bundle["manifest"]["tokens"]["context"] == sum(block["tokens"] for block in bundle["blocks"])
 
 
+def test_a_guessed_window_is_called_one(capsys: pytest.CaptureFixture[str], place: Run) -> None:
+    """Of a model that the catalogue lacks, and of one that somebody may run with any window."""
+    _, out, _ = typed(capsys, place, "context", "How does add_item work?", "--model", "acme/seer")
+    assert "Tokens for acme/seer, which is not in the catalogue: " in out
+    assert " of an assumed 16,000 (estimated" in out
+    _, out, _ = typed(capsys, place, "context", "How does add_item work?", "--model", "openai/gpt-4o")
+    assert " of 128,000 (exact" in out
+
+
 def test_nothing_gathered_is_said(capsys: pytest.CaptureFixture[str], place: Run) -> None:
     """Small talk needs no files, and the reader sees that this was a decision."""
     _, out, _ = typed(capsys, place, "context", "hi")
@@ -236,6 +245,7 @@ def test_a_missing_package_is_a_row_of_the_doctor_and_a_sentence_elsewhere(place
         ["context", "x", "--budget", "many"],
         ["context", "x", "--workspace", "/no/such/folder"],
         ["context", "x", "--json", "--prompt"],
+        ["index", "--status", "--rebuild"],
         ["serve", "--tcp", "nowhere"],
         ["explain", "a.py"],
         ["explain", "a.py:0", "x"],

@@ -112,8 +112,9 @@ def _parser() -> argparse.ArgumentParser:
 
     index = _command(commands, "index", "bring the index up to date, or show its state", _index, INDEX_EXAMPLES)
     _workspace_options(index)
-    index.add_argument("--status", action="store_true", help="show the state without indexing")
-    index.add_argument("--rebuild", action="store_true", help="build it again from nothing")
+    what = index.add_mutually_exclusive_group()
+    what.add_argument("--status", action="store_true", help="show the state without indexing")
+    what.add_argument("--rebuild", action="store_true", help="build it again from nothing")
     index.add_argument("--json", action="store_true", help="print the state as JSON")
 
     doctor = _command(commands, "doctor", "check everything that has to work", _doctor, DOCTOR_EXAMPLES)

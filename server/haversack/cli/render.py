@@ -60,14 +60,14 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
         for block in bundle.blocks:
             _print_block(console, block)
     if bundle.manifest.items:
-        console.print(_items_table(bundle.manifest.items, all_rows=all_rows, narrow=console.width < NARROW))
+        _print_items(console, bundle.manifest.items, all_rows=all_rows)
     elif bundle.manifest.classification.get("codebase"):
         console.print("Nothing was found that answers to the question.", markup=False, highlight=False)
     else:
         reason = safe(str(bundle.manifest.classification.get("reason", "")))
         console.print(f"Nothing was gathered ({reason}).", markup=False, highlight=False, soft_wrap=True)
     console.print()
-    console.print(_token_table(bundle.manifest.tokens, bundle))
+    _print_tokens(console, bundle.manifest.tokens, bundle)
     console.print()
     console.print(_timings_line(bundle), soft_wrap=True)
     print_problems(console, bundle.problems)
@@ -76,7 +76,7 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
 def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
     """One table per workspace folder: counts, then skipped files by reason."""
     for status in statuses:
-        table = _facts(f"Index of {one_line(status.folder)}")
+        table = _facts()
         # A stored index of generation 0 is none; what is said of its state is that of a pass to come.
         built = status.generation > 0 or status.state is not IndexState.SCANNING
         state = f"{status.state.value} (generation {status.generation})" if built else "not built yet"
@@ -89,7 +89,7 @@ def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
             table.add_row(f"skipped: {reason}", f"{count:,}")
         for problem in status.problems:
             table.add_row("problem", safe(problem))
-        console.print(table)
+        _print_titled(console, f"Index of {one_line(status.folder)}", table)
 
 
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:
@@ -103,7 +103,7 @@ def print_problems(console: Console, problems: Sequence[Problem]) -> None:
 
 def print_item(console: Console, item: ManifestItem) -> None:
     """All that is known about one candidate."""
-    table = _facts(one_line(place(item)))
+    table = _facts()
     table.add_row("outcome", Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]))
     if item.reasons:
         table.add_row("because", safe("; ".join(item.reasons)))
@@ -118,7 +118,7 @@ def print_item(console: Console, item: ManifestItem) -> None:
         table.add_row(f"  {safe(name)}", f"{value:+.3f}")
     if item.flags:
         table.add_row("flags", safe(", ".join(item.flags)))
-    console.print(table)
+    _print_titled(console, one_line(place(item)), table)
 
 
 def place(item: ManifestItem) -> str:
@@ -170,17 +170,23 @@ def _print_block(console: Console, block: Block) -> None:
     console.print()
 
 
-def _facts(title: str) -> Table:
-    """A title and lines of name and value."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=_GAP)
+def _print_titled(console: Console, title: str, table: Table) -> None:
+    """A table's own title would be folded to the table's width."""
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(table)
+
+
+def _facts() -> Table:
+    """Lines of name and value."""
+    table = Table(box=None, show_header=False, padding=_GAP)
     table.add_column()
     table.add_column(overflow="fold")
     return table
 
 
-def _items_table(items: Sequence[ManifestItem], *, all_rows: bool, narrow: bool) -> Table:
-    title = "Manifest: what the model reads, and what it does not"
-    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left", box=None, padding=_GAP)
+def _print_items(console: Console, items: Sequence[ManifestItem], *, all_rows: bool) -> None:
+    narrow = console.width < NARROW
+    table = Table(box=None, padding=_GAP)
     table.add_column("outcome")
     table.add_column("item", overflow="fold")
     table.add_column("detail")
@@ -205,15 +211,18 @@ def _items_table(items: Sequence[ManifestItem], *, all_rows: bool, narrow: bool)
             *(() if narrow else (f"{relevance(item):.2f}",)),
             escape(one_line(why)),
         )
+    _print_titled(console, "Manifest: what the model reads, and what it does not", table)
     if hidden:
-        table.caption = f"and {hidden:,} more that stayed out (--all shows them, --json has everything)"
-    return table
+        rest = f"and {hidden:,} more that stayed out (--all shows them, --json has everything)"
+        console.print(Text(rest, style="dim italic"), soft_wrap=True)
 
 
-def _token_table(use: TokenUse, bundle: Bundle) -> Table:
+def _print_tokens(console: Console, use: TokenUse, bundle: Bundle) -> None:
     model = bundle.route.model
-    title = f"Tokens for {model.provider}/{model.name}: {use.total:,} of {use.window:,} ({use.counted}, {use.counter})"
-    table = _facts(title)
+    name = f"{model.provider}/{model.name}{', which is not in the catalogue' if model.assumed else ''}"
+    window = f"an assumed {use.window:,}" if use.window_source == "assumed" else f"{use.window:,}"
+    title = f"Tokens for {one_line(name)}: {use.total:,} of {window} ({use.counted}, {use.counter})"
+    table = _facts()
     table.columns[1].justify = "right"
     rows = (
         ("context", use.context, f"of a budget of {use.context_budget:,}"),
@@ -225,7 +234,7 @@ def _token_table(use: TokenUse, bundle: Bundle) -> Table:
     )
     for name, tokens, note in rows:
         table.add_row(name, f"{tokens:,}", bar(tokens, use.window), note)
-    return table
+    _print_titled(console, title, table)
 
 
 def _timings_line(bundle: Bundle) -> Text:
