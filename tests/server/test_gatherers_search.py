@@ -205,6 +205,16 @@ def test_definitions_come_first_then_their_users(world: World) -> None:
     assert users[1].why == "uses invoke"
 
 
+def test_a_container_is_where_to_look_and_not_what_is_asked_about(tmp_path: Path) -> None:
+    """Of `Store.load` the users of `load` are told, not everybody who mentions `Store`; asked alone, it is meant."""
+    code = "class Store:\n    def load(self):\n        return 1\n\n\ndef make():\n    return Store()\n\n\n"
+    world = World(tmp_path, {"ws": {"a.py": code + "def use(store):\n    return store.load()\n"}})
+    found = {each.heading[-1]: each for each in ask(world, "what does Store.load do")}
+    assert set(found) == {"load", "Store", "use"}
+    assert found["load"].relevance == 2 * found["Store"].relevance
+    assert {each.heading[-1] for each in ask(world, "what does `Store` do")} == {"Store", "make"}
+
+
 def test_names_in_the_selection_are_looked_up(world: World) -> None:
     """What the selected lines use is defined somewhere; it counts less than what the question names."""
     uri = world.open("ws", "user.py", USER, dirty=False)

@@ -31,12 +31,16 @@ ASKED = 1.0
 IN_SIGHT = 0.6
 # Each frame of a trace further out from where it happened matters a little less.
 TRACED_STEP = 0.05
+# In place of the containers of a name that is written only before another one: `Context` in `Context.invoke` is where
+# to look, not what is asked about. Its definition counts half, and its users not at all.
+ONLY_CONTAINER = ("",)
 # A user of a definition matters less than the definition, more when the question's words are in its name.
 USER_SHARE = 0.5
 
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     asked = _asked(plan)
+    used = [name for name, containers in asked.items() if containers != ONLY_CONTAINER]
     sight = await workspace.run(_in_sight, plan, workspace)
     found: dict[str, Candidate] = {}
     n_left = 0
@@ -47,7 +51,7 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
         n_left += n_more
         for candidate in definitions:
             found.setdefault(candidate.id, candidate)
-        for candidate in await workspace.run(users_of, folder.key, asked, definitions, plan, workspace):
+        for candidate in await workspace.run(users_of, folder.key, used, definitions, plan, workspace):
             found.setdefault(candidate.id, candidate)
     if not n_left:
         return tuple(found.values()), ()
@@ -74,7 +78,7 @@ def _asked(plan: Plan) -> dict[str, tuple[str, ...]]:
         if name and name not in names:
             names[name] = tuple(container for container in containers if container)
         for container in containers[-1:]:
-            names.setdefault(container, ())
+            names.setdefault(container, ONLY_CONTAINER)
     return dict(list(names.items())[:MOST_NAMES])
 
 
