@@ -14,6 +14,7 @@ from haversack import uris, workspace
 from haversack.gatherers import diagnostics, diff, edits, knowledge, supplied
 from haversack.gatherers.architecture import portrait
 from haversack.gatherers.changed import changed_lines
+from haversack.gatherers.team import is_about_people
 from haversack.memory import MemoryStore
 from haversack.policy.injection import neutral
 from haversack.types import (
@@ -185,6 +186,20 @@ def test_changed_lines_are_those_of_the_new_text() -> None:
     """Added lines themselves, and the line where something was removed."""
     text = "@@ -1,4 +1,3 @@\n a\n-b\n-c\n+x\n d\n@@ -10,2 +9,1 @@\n y\n-z\n\\ No newline at end of file\n"
     assert changed_lines(text) == [1, 9]
+
+
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [
+        ("who owns the parser?", True),
+        ("who wrote this file", True),
+        ("who calls `load`", False),
+        ("who uses it", False),
+    ],
+)
+def test_who_calls_a_function_is_no_question_on_people(text: str, people: bool) -> None:
+    """Code calls and uses; people own and write."""
+    assert is_about_people(text) is people
 
 
 def test_no_diff_and_no_repository_are_told(world: World) -> None:

@@ -72,6 +72,24 @@ def test_broad_questions_put_the_overview_before_code() -> None:
         assert scored[0].marked.candidate.id == first
 
 
+def test_how_to_questions_put_guides_and_questions_on_changes_their_diff_before_code() -> None:
+    """Whatever is intended with it; and otherwise code comes first."""
+    guide = make_candidate("guide", make_file("CONTRIBUTING.md"), kind=Kind.OVERVIEW)
+    diff = make_candidate("diff", None, kind=Kind.DIFF, text="+x")
+    code = make_candidate("code", make_file("c.py"))
+    marked = [make_marked(each) for each in (guide, diff, code)]
+    for flags, first in (({"practical": True}, "guide"), ({"changes": True}, "diff"), ({}, "code")):
+        assert score(marked, make_plan(**flags))[0].marked.candidate.id == first
+
+
+def test_where_a_trace_happened_comes_before_the_definitions_of_names_in_it() -> None:
+    """The outer frames' functions are names of the question as well."""
+    inner = make_candidate("inner", make_file("i.py"), parts=(("trace", 1.0),), relevance=1.0, heading=("inner",))
+    outer = make_candidate("outer", make_file("o.py"), relevance=1.0, heading=("outer",))
+    scored = score([make_marked(outer), make_marked(inner)], make_plan(identifiers=("outer",)))
+    assert [item.marked.candidate.id for item in scored] == ["inner", "outer"]
+
+
 def test_a_kept_rule_comes_before_everything_that_may_be_left_out() -> None:
     """Other memories come after code."""
     rule = make_candidate("rule", None, kind=Kind.MEMORY, text="use tabs", parts=(("rule", 1.0),))
