@@ -116,7 +116,10 @@ async def test_wait_ready_tells_progress(tmp_path: Path) -> None:
         steps: list[IndexStatus] = []
         status = await asyncio.wait_for(session.wait_ready("ws", steps.append), 5)
         assert (status.state, status.n_files, status.skipped) == (IndexState.READY, 10, {"binary": 2})
-        assert [step.done for step in steps if step.state is IndexState.INDEXING][:5] == [0, 1, 2, 3, 4]
+        # A count of the growing index may tell a step twice; none is left out or told late.
+        told = [step.done for step in steps if step.state is IndexState.INDEXING]
+        assert told == sorted(told)
+        assert sorted(set(told))[:5] == [0, 1, 2, 3, 4]
         await session.rebuild("ws")
         assert (await asyncio.wait_for(session.wait_ready("ws"), 5)).state is IndexState.READY
 
