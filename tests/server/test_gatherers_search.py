@@ -148,6 +148,13 @@ def test_a_reason_names_what_the_best_passage_was_found_by(world: World) -> None
     assert not [why for why in reasons if "chunk" in why or "further" in why or "keyword" in why or "vector" in why]
 
 
+def test_one_readme_speaks_for_the_project(tmp_path: Path) -> None:
+    """Another one is that of some folder."""
+    files = {"README.md": "# It\n", "changelog/README.md": "# Log\n", "a.py": "x = 1\n"}
+    candidates, _ = search(World(tmp_path, {"ws": files}), "what is this?")
+    assert [each.title for each in candidates if each.kind is Kind.OVERVIEW] == ["README.md"]
+
+
 def test_what_was_searched_is_recorded(world: World) -> None:
     """Tier and generation per folder are there for the manifest; a folder without index is told."""
     workspace = world.workspace()
@@ -179,7 +186,10 @@ def test_one_folder_may_be_asked_alone(tmp_path: Path) -> None:
         ("docs/ARCHITECTURE.md", "architecture notes"),
         ("cmd/app/main.go", "entry point"),
         ("src/index.ts", "entry point"),
+        ("packages/it/src/node/cli.ts", "entry point"),
         ("tests/index.ts", ""),
+        ("playground/cli/index.js", ""),
+        ("create/template/src/main.ts", ""),
         ("src/domain.py", ""),
     ],
 )

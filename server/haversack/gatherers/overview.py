@@ -19,11 +19,14 @@ MANIFESTS = frozenset(
 _README = re.compile(r"readme(?:\.(?:md|rst|txt|adoc))?$", re.IGNORECASE)
 _NOTES = re.compile(r"(?:docs?/)?(?:architecture|design|overview)[^/]*\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
 _ENTRY = re.compile(
-    r"(?:[^/]+/){0,3}(?:__main__|main|index|app|cli|server|lib|mod)\.(?:py|js|mjs|ts|tsx|go|rs|java|kt|rb|php|c|cc|cpp|swift|cs|lua)$"
+    r"(?:[^/]+/){0,4}(?:__main__|main|index|app|cli|server|lib|mod)\.(?:py|js|mjs|ts|tsx|go|rs|java|kt|rb|php|c|cc|cpp|swift|cs|lua)$"
 )
-_TEST = re.compile(r"(?:^|/)(?:tests?|specs?|examples?|fixtures?|benchmarks?|docs?|vendor)/", re.IGNORECASE)
-# Each kind of overview file with its relevance and how many of it are taken.
-_KINDS = (("README", 1.0, 2), ("architecture notes", 0.95, 3), ("manifest file", 0.85, 3), ("entry point", 0.75, 5))
+_TEST = re.compile(
+    r"(?:^|/)(?:__tests__|tests?|specs?|examples?|playground|demos?|templates?|fixtures?|benchmarks?|docs?|vendor)/",
+    re.IGNORECASE,
+)
+# Each kind of overview file with its relevance and how many of it are taken. A second README is that of some folder.
+_KINDS = (("README", 1.0, 1), ("architecture notes", 0.95, 3), ("manifest file", 0.85, 3), ("entry point", 0.75, 5))
 # Who asks how to build or test it reads these; a library's README tells how to use it, so it comes after the guides.
 _GUIDE = re.compile(
     r"(?:\.github/|docs?/)?(?:contributing|development|developing|hacking|building|build|install|testing)"
