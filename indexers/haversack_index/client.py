@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,7 +32,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerEvent:
-    """What a worker tells. `kind`: scanning, progress, generation, skipped, problem, ready, or stopped (for good)."""
+    """What a worker tells. `kind`: scanning, progress, generation, skipped, problem, ready, or stopped (for good).
+
+    `behind`, of a "ready": a command was sent that its pass did not take in, so another one follows.
+    """
 
     kind: str
     done: int = 0
@@ -40,6 +43,8 @@ class WorkerEvent:
     generation: int = 0
     message: str = ""
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    ticket: int = 0
+    behind: bool = False
 
 
 class WorkerClient:
@@ -70,6 +75,7 @@ class WorkerClient:
         self._process: asyncio.subprocess.Process | None = None
         self._runner: asyncio.Task[None] | None = None
         self._stopping = False
+        self._sent = 0  # the ticket of the last command
 
     @property
     def pid(self) -> int | None:
@@ -169,15 +175,16 @@ class WorkerClient:
                 break
             event = _event(line)
             if event is not None:
-                self._tell(event)
+                self._tell(replace(event, behind=event.kind == "ready" and event.ticket < self._sent))
         await process.wait()
 
     async def _send(self, command: Mapping[str, Any]) -> None:
         process = self._process
         if process is None or process.stdin is None or process.returncode is not None:
             return  # a worker that is started again begins with a pass over everything, so nothing is lost
+        self._sent += 1
         try:
-            process.stdin.write(json.dumps(command).encode() + b"\n")
+            process.stdin.write(json.dumps({**command, "ticket": self._sent}).encode() + b"\n")
             await process.stdin.drain()
         except (ConnectionError, RuntimeError):
             return
@@ -197,5 +204,7 @@ def _event(line: bytes) -> WorkerEvent | None:
     if not isinstance(values, dict):
         return None
     known = cast("dict[str, Any]", values)
-    fields = {name: known[name] for name in ("done", "total", "generation", "message", "counts") if name in known}
+    fields = {
+        name: known[name] for name in ("done", "total", "generation", "message", "counts", "ticket") if name in known
+    }
     return WorkerEvent(str(known.get("event", "")), **fields)

@@ -6,7 +6,10 @@ In:  {"command": "update", "paths": [...] or null} | {"command": "rebuild"} | {"
      {"command": "configure", "rules": {...}, "embedder": {...} or null}
 Out: {"event": "scanning"} | {"event": "progress", "done": n, "total": n} | {"event": "generation", "generation": n}
      {"event": "skipped", "counts": {reason: n}} | {"event": "problem", "message": "..."}
-     {"event": "ready", "generation": n}
+     {"event": "ready", "generation": n, "ticket": n}
+
+A command may carry a rising "ticket"; "ready" names the last one that its pass took in, so that who sent another
+meanwhile knows that there is more to wait for.
 
 It runs at low priority, all but the first seconds, and ends when stdin ends, because then its parent is gone.
 """
@@ -93,6 +96,7 @@ class Worker:
     _write_tries: int = 0
     _told: float = 0.0
     _generation: int = -1
+    _ticket: int = 0
     _started: float = field(default_factory=time.monotonic)
     _is_calm: bool = False
 
@@ -144,7 +148,7 @@ class Worker:
             waits = EMBED_BACKOFF[min(self._embed_tries, len(EMBED_BACKOFF) - 1)] if self._failure.message else 0.0
             timeout = max(self._failure.retry_after or 0.0, waits)
         try:
-            command = self._commands.get(timeout=timeout)
+            command: Mapping[str, Any] = self._commands.get(timeout=timeout)
         except queue.Empty:
             return None
         while command.get("command") == "update" and not self._commands.empty():
@@ -154,11 +158,13 @@ class Worker:
             self._commands.get()
             paths, more = command.get("paths"), later.get("paths")
             joined = None if paths is None or more is None else [*paths, *more]
-            command = {"command": "update", "paths": joined}
+            ticket = max(_ticket(command), _ticket(later))
+            command = cast("dict[str, Any]", {"command": "update", "paths": joined, "ticket": ticket})
         return command
 
     def _do(self, command: Mapping[str, Any]) -> bool:
         name = command.get("command")
+        self._ticket = max(self._ticket, _ticket(command))
         if name == "update":
             paths = command.get("paths")
             self._pass(None if paths is None else [str(path) for path in paths])
@@ -326,7 +332,8 @@ class Worker:
         finally:
             reader.close()
         self._tell_generation(status.generation)
-        self._tell("ready", generation=status.generation, state=status.state.value, files=status.n_files)
+        state, n_files = status.state.value, status.n_files
+        self._tell("ready", generation=status.generation, state=state, files=n_files, ticket=self._ticket)
 
     def _progress(self, phase: str, done: int, total: int) -> None:
         now = time.monotonic()
@@ -360,6 +367,11 @@ def _protected_stdout() -> TextIO:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return out
+
+
+def _ticket(command: Mapping[str, Any]) -> int:
+    ticket = command.get("ticket")
+    return ticket if isinstance(ticket, int) else 0
 
 
 def _rules(values: Mapping[str, Any]) -> WalkRules:

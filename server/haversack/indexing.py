@@ -87,6 +87,7 @@ class FolderIndex:
         self._on_status = on_status
         self._worker: Worker | None = None
         self._settled = asyncio.Event()
+        self._asked = 0  # commands that a waiting caller may have sent
         self._opened = asyncio.Event()
         self._counted = 0.0
         self._problems: list[str] = []  # of the pass under way
@@ -134,7 +135,7 @@ class FolderIndex:
     async def rebuild(self) -> None:
         """Forget the index and build it again; returns when the work has been handed over."""
         await self._started()
-        self._settled.clear()
+        self._unsettle()
         if self._worker is not None:
             await self._worker.rebuild()
             self._tell(replace(self.status, state=IndexState.SCANNING, done=0, total=0))
@@ -215,7 +216,7 @@ class FolderIndex:
         await self._started()
         try:
             if self._worker is not None:
-                self._settled.clear()
+                self._unsettle()
                 await self._worker.update(paths)
         except Exception as error:  # noqa: BLE001 - the next change tries again
             self._fail("The index could not be updated", error)
@@ -245,15 +246,23 @@ class FolderIndex:
                     self._problems.append(event.message)
                 self._tell(replace(self.status, problems=self._all_problems()))
             case "ready":
-                self._later(self._refresh(final=True))
+                self._later(self._refresh(final=not event.behind))
             case "stopped":
                 self._tell(replace(self.status, state=IndexState.DEGRADED))
                 self._settled.set()
             case _:
                 log.info("%s: the indexer tells of %r", self.folder.key, event.kind)
 
+    def _unsettle(self) -> None:
+        self._settled.clear()
+        self._asked += 1
+
     async def _refresh(self, *, final: bool) -> None:
-        """Take counts from the index itself; `final` at the end of a pass, when its state holds as well."""
+        """Take counts from the index itself; `final` at the end of a pass, when its state holds as well.
+
+        Work asked for meanwhile makes it a pass among others: who waits then waits for the later one.
+        """
+        asked = self._asked
         await self._opened.wait()
         if self.reader is None:
             if final:
@@ -261,7 +270,7 @@ class FolderIndex:
                 self._settled.set()
             return
         status: IndexStatus = await self._run(self.reader.status)
-        if not final:
+        if not final or asked != self._asked:
             now = self.status
             self._tell(replace(status, state=now.state, done=now.done, total=now.total, problems=self._all_problems()))
             return
