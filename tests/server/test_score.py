@@ -78,8 +78,9 @@ def test_how_to_questions_put_guides_and_questions_on_changes_their_diff_before_
     diff = make_candidate("diff", None, kind=Kind.DIFF, text="+x")
     code = make_candidate("code", make_file("c.py"))
     marked = [make_marked(each) for each in (guide, diff, code)]
-    for flags, first in (({"practical": True}, "guide"), ({"changes": True}, "diff"), ({}, "code")):
-        assert score(marked, make_plan(**flags))[0].marked.candidate.id == first
+    plans = ((make_plan(practical=True), "guide"), (make_plan(changes=True), "diff"), (make_plan(), "code"))
+    for plan, first in plans:
+        assert score(marked, plan)[0].marked.candidate.id == first
 
 
 def test_where_a_trace_happened_comes_before_the_definitions_of_names_in_it() -> None:
