@@ -38,7 +38,7 @@ def main() -> int:
         write_tree(folder, {f"p{i % 9}/f{i}.py": module(f"topic{i}", 4) for i in range(options.files)})
         for kill in range(options.kills):
             edit(folder, chance, options.files)
-            finished += run(folder, cache, chance.uniform(0.1, 1.5))
+            finished += run(folder, cache, chance.uniform(0.0, 0.25))
             found = dump(folder, cache)
             without_chunks = {row[0] for row in found["files"]} - {row[0] for row in found["chunks"]}
             if found["problems"] or without_chunks:
