@@ -194,6 +194,8 @@ def _corpus(cursor: Cursor, searched: Sequence[str], generation: int, shared: Sh
         if shared.generation != generation:
             row = cursor.execute("SELECT count(*), coalesce(avg(length), 1.0) FROM chunks").fetchone()
             shared.n_chunks, shared.mean_length = row or (0, 1.0)
+            row = cursor.execute("SELECT coalesce(avg(size), 1.0) FROM files").fetchone()
+            (shared.mean_file_size,) = row or (1.0,)
             shared.frequencies = {}
             shared.generation = generation
         unknown = [word for word in searched if word not in shared.frequencies]

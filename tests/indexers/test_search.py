@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from indexing import HashEmbedder, index, module, write_tree
 
 from haversack_index import count, lexical, search
 from haversack_index.chunk import parse_file
+from haversack_index.rank import ScoredChunk, Statistics, rank
 from haversack_index.reader import IndexReader
-from haversack_index.types import Array, Query, SearchResult, Tier
+from haversack_index.types import Array, FileHit, Query, SearchResult, Tier
 
 
 @pytest.fixture
@@ -288,3 +290,27 @@ def test_chunks_kept_in_memory_follow_the_index(folder: Path, cache: Path, monke
         assert reader.search(questions[0]) == fresh.search(questions[0])
         fresh.close()
     reader.close()
+
+
+def test_the_length_of_a_file_is_held_against_the_mean_of_the_index(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of results is told how long files are here, and again after the index has grown."""
+    told: list[float] = []
+
+    def listening(
+        pool: Sequence[ScoredChunk], query: Query, weight: float, statistics: Statistics
+    ) -> tuple[FileHit, ...]:
+        told.append(statistics.mean_file_size)
+        return rank(pool, query, weight, statistics)
+
+    monkeypatch.setattr(search, "rank", listening)
+    index(folder, cache)
+    reader = IndexReader(folder, cache)
+    for text in ("", "# a long file\n" * 500):
+        if text:
+            write_tree(folder, {"long.py": text})
+            index(folder, cache)
+        reader.search(Query("striped animals"))
+        sizes = [file.size for file in reader.files()]
+        assert told[-1] == pytest.approx(sum(sizes) / len(sizes))
