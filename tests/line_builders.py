@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from haversack.fitting import merged
+from haversack.lines import merged
 from haversack.types import (
     Candidate,
     Confidence,

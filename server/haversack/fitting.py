@@ -6,30 +6,17 @@ touches. The unit of cost is the finished block, heading and fence included, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from haversack.lines import Spans, merged
 from haversack.templates.chat import GAP_LINE, Counter, render_block
 from haversack.types import Block, Candidate, Detail, FileText, Form, Kind, Reason, Scored
 
-Spans = tuple[tuple[int, int], ...]
 FileKey = tuple[str, str]  # folder, path
 
 # Blank lines between two served pieces cost less than a gap line or a second heading.
 BLANK_GAP = 2
-
-
-def merged(spans: Iterable[tuple[int, int]]) -> Spans:
-    """The normal set that covers the same lines; empty spans vanish."""
-    result: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if start >= end:
-            continue
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(result[-1][1], end))
-        else:
-            result.append((start, end))
-    return tuple(result)
 
 
 def without(spans: Spans, taken: Spans) -> Spans:

@@ -12,14 +12,13 @@ from haversack.fitting import (
     FileKey,
     Measure,
     Piece,
-    Spans,
-    merged,
     n_characters,
     n_lines,
     pieces_of,
     touches,
     without,
 )
+from haversack.lines import Spans, merged
 from haversack.types import (
     Block,
     Decision,

@@ -10,8 +10,9 @@ from gathering import World, lines_of, run
 
 from haversack.gatherers import hybrid, symbols
 from haversack.gatherers import outline as outlines
-from haversack.gatherers.outline import merged, outline, shrinking, speaking_spans
+from haversack.gatherers.outline import outline, shrinking, speaking_spans
 from haversack.gatherers.overview import kind_of
+from haversack.lines import merged
 from haversack.types import ActiveDocument, Candidate, Detail, Form, Kind, Position, Range, Request, Settings
 from haversack_index.chunk import parse_file
 from haversack_index.types import Tier

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from line_builders import WordCounter, candidates, make_candidate, make_file, make_marked, make_plan, spans
 
-from haversack.fitting import closed, merged, n_lines, text_of, touches, without
+from haversack.fitting import closed, n_lines, text_of, touches, without
+from haversack.lines import merged
 from haversack.pack import PackConfig, pack
 from haversack.score import score
 from haversack.templates.chat import render_block

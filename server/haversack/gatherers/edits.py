@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, title
-from haversack.gatherers.outline import merged
+from haversack.lines import merged
 from haversack.types import Candidate, Detail, Document, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Workspace
 from haversack_index.types import SkipReason

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import definition_forms, merged, outline, shrinking, signatures, telling
+from haversack.gatherers.outline import definition_forms, outline, shrinking, signatures, telling
 from haversack.gatherers.overview import overview
+from haversack.lines import merged
 from haversack.types import Candidate, Detail, FileText, Form, Kind, Plan, Problem, Source
 from haversack.workspace import Located, Workspace
 from haversack_index.types import FileHit, Hit, Parts, Query, SearchResult

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from threading import Lock
 
+from haversack.lines import merged
 from haversack.types import Detail, Form
 from haversack_index.lexical import cut, words
 from haversack_index.types import Chunk, Symbol, SymbolKind
@@ -131,20 +132,6 @@ def speaking_spans(chunks: Sequence[Chunk], asked: frozenset[str], at: int | Non
         spans.append(span)
         taken += span.end - span.start
     return merged([(span.start, span.end) for span in spans])
-
-
-def merged(spans: Iterable[Lines], n_lines: int | None = None) -> tuple[Lines, ...]:
-    """Spans sorted and joined where they touch or overlap, cut at the end of the file, empty ones left out."""
-    result: list[Lines] = []
-    for start, end in sorted(spans):
-        stop = end if n_lines is None else min(end, n_lines)
-        if start >= stop:
-            continue
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(result[-1][1], stop))
-        else:
-            result.append((start, stop))
-    return tuple(result)
 
 
 def shrinking(*forms: Form) -> tuple[Form, ...]:

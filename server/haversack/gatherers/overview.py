@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from haversack.gatherers.naming import file_flags, origin, question_words, title
-from haversack.gatherers.outline import merged, outline, shrinking, speaking_spans
+from haversack.gatherers.outline import outline, shrinking, speaking_spans
+from haversack.lines import merged
 from haversack.types import Candidate, Detail, Form, Kind, Plan, Source
 from haversack.workspace import Workspace
 

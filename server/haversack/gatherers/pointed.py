@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
-from haversack.gatherers.outline import merged, outline, shrinking, speaking_spans
+from haversack.gatherers.outline import outline, shrinking, speaking_spans
+from haversack.lines import merged
 from haversack.places import Place
 from haversack.types import Candidate, Detail, FileText, Form, Kind, Plan, Problem, Reason, Source
 from haversack.workspace import Workspace
