@@ -104,12 +104,21 @@ _PATTERN = re.compile(r"^(?=[(\[])", re.MULTILINE)
 _PATTERN_KIND = re.compile(r"@(def\.\w+|scope|ref|import|comment|lead)\b")
 
 
+# A language whose query is another's and what its own file adds.
+_EXTENDS = {"tsx": "typescript"}
+
+
+def _source(language: str) -> str:
+    own = files("haversack_index").joinpath("queries", f"{language}.scm").read_text("utf-8")
+    return f"{_source(_EXTENDS[language])}\n{own}" if language in _EXTENDS else own
+
+
 @cache
 def _query(language: str) -> _LanguageQuery:
     grammar = load_grammar(language)
     if grammar is None:
         raise ValueError(f"no grammar for {language}")
-    source = files("haversack_index").joinpath("queries", f"{language}.scm").read_text("utf-8")
+    source = _source(language)
     try:
         query = Query(grammar, source)
     except QueryError:

@@ -1,4 +1,4 @@
-"""Sets of whole lines, `(start, end)` from 0, end exclusive; a normal set is sorted and neither overlaps nor touches."""
+"""Sets of whole lines: `(start, end)` from 0, end exclusive. In a normal set they are sorted, apart, and not empty."""
 
 from __future__ import annotations
 
