@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import cast
-from urllib.parse import urlsplit
+
+from haversack.settings_values import (
+    one_of,
+    read_flag,
+    read_globs,
+    read_megabytes,
+    read_share,
+    read_variable_name,
+    read_web_address,
+    read_window_cap,
+    read_windows,
+    whole_number,
+    words,
+)
 
 
 class Scope(StrEnum):
@@ -40,121 +51,6 @@ class Setting:
     hidden: bool = False  # a wrong value is not repeated in the problem: it may be a secret in the wrong place
 
 
-# --- readers: a raw value → the field's value, or ValueError ------------------------------------------------------
-
-
-def read_tokens(value: object) -> int:
-    """`16k`, `128K`, `1m`, `16000` or a number. k is 1,000."""
-    if isinstance(value, str):
-        found = re.fullmatch(r"\s*([0-9]{1,12}(?:[_,][0-9]{3})*(?:\.[0-9]{1,6})?)\s*([kKmM]?)\s*", value)
-        if not found:
-            raise ValueError(value)
-        unit = {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
-        value = float(re.sub("[_,]", "", found[1])) * unit
-    return int(read_number(value, 1_000, 10_000_000))
-
-
-def _window_cap(value: object) -> int:
-    if isinstance(value, str) and value.strip().lower() in ("", "auto"):
-        return 0
-    return read_tokens(value)
-
-
-def _megabytes(value: object) -> int:
-    if isinstance(value, str):
-        value = re.sub(r"\s*mb\s*$", "", value, flags=re.IGNORECASE)
-    return int(read_number(value, 0.001, 100) * 1_000_000)
-
-
-def read_number(value: object, low: float, high: float) -> float:
-    if isinstance(value, str):
-        if not re.fullmatch(r"\s*[0-9]{1,12}(\.[0-9]{1,12})?\s*", value):
-            raise ValueError(value)
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise ValueError(value)
-    return float(value)
-
-
-def _whole(low: int, high: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        number = read_number(value, low, high)
-        if number != int(number):
-            raise ValueError(value)
-        return int(number)
-
-    return read
-
-
-def _share(value: object) -> float:
-    return read_number(value, 0, 1)
-
-
-def _flag(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
-    raise ValueError(value)
-
-
-def _words(limit: int) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or len(value) > limit:
-            raise ValueError(value)
-        return value.strip()
-
-    return read
-
-
-def _variable_name(value: object) -> str:
-    if isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z_]\w{0,99})?", value.strip(), re.ASCII):
-        return value.strip()
-    raise ValueError("not a name of an environment variable")
-
-
-def _one_of(*choices: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value.strip().lower() not in choices:
-            raise ValueError(value)
-        return value.strip().lower()
-
-    return read
-
-
-def _web_address(value: object) -> str:
-    address = _words(2_000)(value)
-    if address and not is_web_address(address):
-        raise ValueError(value)
-    return address
-
-
-def is_web_address(text: str) -> bool:
-    """Whether `text` is an http or https address of a host, without user name or password in it."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
-
-
-def _windows(value: object) -> dict[str, int]:
-    if not isinstance(value, Mapping):
-        raise ValueError(value)
-    return {str(name): read_tokens(window) for name, window in cast("Mapping[object, object]", value).items()}
-
-
-def _globs(value: object) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        raise ValueError("not a list")
-    items = cast("Sequence[object]", value)
-    globs = [item for item in items if isinstance(item, str)]
-    if len(globs) != len(items):
-        raise ValueError("not a list of strings")
-    return tuple(dict.fromkeys(globs))
-
-
 # --- the table ----------------------------------------------------------------------------------------------------
 
 EMBEDDERS = ("static", "minilm", "model2vec", "ollama", "openai")
@@ -163,7 +59,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "contextWindow",
         "context_window",
-        _window_cap,
+        read_window_cap,
         "auto",
         "`auto`, `4k`, `8k`, `16k`, `32k`, `128k`, or a number of tokens from 1,000 (k is 1,000)",
         ANYWHERE,
@@ -174,7 +70,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "includeHidden",
         "include_hidden",
-        _flag,
+        read_flag,
         "false",
         "true or false",
         STANDING,
@@ -185,7 +81,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "includeSecretNames",
         "include_secret_names",
-        _flag,
+        read_flag,
         "false",
         "true or false",
         (Scope.USER,),
@@ -195,7 +91,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "maxFileSize",
         "max_file_size",
-        _megabytes,
+        read_megabytes,
         "1",
         "megabytes (1,000,000 bytes), 0.001 to 100, as a number or a string",
         STANDING,
@@ -205,7 +101,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "hybridSearch.vectorWeight",
         "vector_weight",
-        _share,
+        read_share,
         "the embedder's own (0.6 for the built-in table)",
         "0 to 1",
         ANYWHERE,
@@ -216,7 +112,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "hybridSearch.textWeight",
         "text_weight",
-        _share,
+        read_share,
         "the embedder's own (0.4 for the built-in table)",
         "0 to 1",
         ANYWHERE,
@@ -226,7 +122,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "hybridSearch.topK",
         "top_k",
-        _whole(1, 50),
+        whole_number(1, 50),
         "10",
         "1 to 50",
         ANYWHERE,
@@ -236,7 +132,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "hybridSearch.maxFiles",
         "max_files",
-        _whole(1, 200),
+        whole_number(1, 200),
         "15",
         "1 to 200",
         ANYWHERE,
@@ -246,7 +142,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gather.deadlineMs",
         "source_deadline_ms",
-        _whole(10, 60_000),
+        whole_number(10, 60_000),
         "1500",
         "10 to 60,000 milliseconds",
         ANYWHERE,
@@ -256,7 +152,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embedding.provider",
         "embedder",
-        _one_of(*EMBEDDERS),
+        one_of(*EMBEDDERS),
         "static",
         "`static` (built in), `minilm` (extra package), `model2vec` (a folder), `ollama` or `openai` (a server)",
         STANDING,
@@ -267,7 +163,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embedding.endpoint",
         "embedder_endpoint",
-        _words(2_000),
+        words(2_000),
         "empty",
         "an http or https address (`ollama`, `openai`) or the path of a folder (`model2vec`)",
         STANDING,
@@ -278,7 +174,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embedding.model",
         "embedder_model",
-        _words(200),
+        words(200),
         "empty",
         "the server's name of a model",
         STANDING,
@@ -289,7 +185,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embedding.keyVariable",
         "embedder_key_variable",
-        _variable_name,
+        read_variable_name,
         "empty (no key)",
         "the name of an environment variable, never the key itself",
         (Scope.USER,),
@@ -300,7 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "searchTerms.endpoint",
         "terms_endpoint",
-        _web_address,
+        read_web_address,
         "empty (off)",
         "an http or https address that speaks the OpenAI chat protocol",
         STANDING,
@@ -312,7 +208,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "searchTerms.model",
         "terms_model",
-        _words(200),
+        words(200),
         "empty",
         "the server's name of a model",
         STANDING,
@@ -323,7 +219,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "searchTerms.keyVariable",
         "terms_key_variable",
-        _variable_name,
+        read_variable_name,
         "empty (no key)",
         "the name of an environment variable, never the key itself",
         (Scope.USER,),
@@ -334,7 +230,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "systemPrompt",
         "system_prompt",
-        _words(100_000),
+        words(100_000),
         "empty (Haversack's own)",
         "text of up to 100,000 characters",
         ANYWHERE,
@@ -345,7 +241,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "teamContext",
         "team_context",
-        _flag,
+        read_flag,
         "true",
         "true or false",
         ANYWHERE,
@@ -355,7 +251,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "model",
         "model",
-        _words(200),
+        words(200),
         "empty (`ollama/qwen2.5-coder:7b`)",
         "`provider/model`, or a bare model name",
         ANYWHERE,
@@ -366,7 +262,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "models.windows",
         "custom_windows",
-        _windows,
+        read_windows,
         "none",
         "model name → tokens (`32k` or a number)",
         ANYWHERE,
@@ -376,7 +272,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "privacy.restrictedPaths",
         "restricted_paths",
-        _globs,
+        read_globs,
         "none",
         "a list of patterns as in `.gitignore`, relative to a workspace folder",
         ANYWHERE,
@@ -388,7 +284,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "privacy.remote.blockedPaths",
         "remote_blocked_paths",
-        _globs,
+        read_globs,
         "none",
         "a list of patterns as in `.gitignore`, relative to a workspace folder",
         ANYWHERE,

@@ -156,7 +156,116 @@ class Request:
     supplied: tuple[Supplied, ...] = ()
     recipe: str = "chat"
     tools_tokens: int = 0  # what the client's tool schemas cost, as it says
+    intent: Intent | None = None  # said by the client (a slash command); judged from the text without it
+    effort: Effort | None = None  # as above, else the matched rule's
+    needs: tuple[Capability, ...] = ()  # what the turn itself needs of a model: tools, images …
+    local_only: bool = False  # the caller wants nothing to leave this machine
+    providers: tuple[str, ...] | None = None  # providers the client holds keys for; None: it did not say
+    failed: tuple[FailedModel, ...] = ()  # models that could not answer this turn, as the client saw it
     problems: tuple[Problem, ...] = ()  # found while reading the request (an unknown field, a bad mention)
+
+
+# --- policy: which model may serve what; read from policy files and settings, weakest layer first ------------------
+
+
+class Effort(StrEnum):
+    """How hard a model should think, as a matched rule asks for it."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+
+
+class Capability(StrEnum):
+    """What a model can do. The value is what policy files and requests write."""
+
+    STREAMING = "streaming"
+    TOOLS = "tools"
+    JSON_OUTPUT = "jsonOutput"
+    SYSTEM_PROMPT = "systemPrompt"
+    IMAGES = "images"
+    REASONING = "reasoning"
+    MEMORY = "memory"
+
+
+class RemoteMode(StrEnum):
+    """Whether prompts may go to remote models; each is tighter than the one before."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedModel:
+    """A model that the client tried. `reason`: `rate_limited`, `provider_unavailable` or `request_timeout`."""
+
+    model: str  # provider/model
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingRule:
+    """Matches when every present condition holds; `paths` match when any glob matches any path of the turn."""
+
+    name: str
+    model: str  # provider/model
+    fallbacks: tuple[str, ...] = ()
+    priority: int = 1_000  # lower first
+    effort: Effort = Effort.MEDIUM
+    intent: Intent | None = None
+    paths: tuple[str, ...] = ()
+    local_only: bool = False
+    requires: tuple[Capability, ...] = ()
+    cost_limit: str = ""  # US dollars for one turn, a decimal number; "" for none
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultRoute:
+    model: str
+    fallbacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredModel:
+    """A model that the user describes because the catalogue does not know it, or knows it otherwise.
+
+    Prices are US dollars for a million tokens, decimal numbers, "" when not known. Whether a model is local is never
+    declared: it follows from its provider.
+    """
+
+    name: str  # provider/model
+    window: int = 0  # tokens; 0: the catalogue's
+    max_output: int = 0
+    capabilities: tuple[Capability, ...] | None = None
+    requires_key: bool | None = None
+    input_price: str = ""
+    output_price: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All layers merged: what a later layer says can only tighten what an earlier one said.
+
+    Globs are as in `.gitignore`, relative to a workspace folder. `restricted_paths` and `blocked_paths` add to those of
+    the settings. `closed`: a layer could not be read, so everything counts as restricted.
+    """
+
+    rules: tuple[RoutingRule, ...] = ()  # in configuration order: user, workspace folders, request
+    default: DefaultRoute | None = None
+    models: tuple[DeclaredModel, ...] = ()
+    allow_degraded: bool = False  # a model may serve although it lacks a capability that is not essential
+    local_only: bool = False
+    remote_mode: RemoteMode = RemoteMode.ALLOW
+    restricted_paths: tuple[str, ...] = ()
+    blocked_paths: tuple[str, ...] = ()
+    privileged_paths: tuple[str, ...] = ()  # documents that `select` refuses whole
+    strategy_paths: tuple[str, ...] = ()  # documents that people may view and agents may not have
+    tenants: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tenant → globs of the documents that are its alone
+    record_restricted: bool = False  # saved manifests may have rows of restricted items
+    closed: bool = False
+    problems: tuple[Problem, ...] = ()
 
 
 # --- the snapshot: one frozen view of the world for one request --------------------------------------------------
@@ -206,6 +315,7 @@ class Snapshot:
     diagnostics: tuple[Diagnostic, ...] = ()
     recent: tuple[str, ...] = ()  # URIs of documents lately opened, changed or saved, newest first
     trusted: bool = True
+    policy: Policy = field(default_factory=Policy)
 
 
 # --- settings ---------------------------------------------------------------------------------------------------
@@ -419,6 +529,28 @@ class Model:
     gather_budget: int
     local: bool
     assumed: bool = False  # not in the catalogue: window and family are safe guesses
+    capabilities: tuple[Capability, ...] = ()
+    requires_key: bool = False
+    input_price: str = ""  # US dollars for a million tokens, a decimal number; "" when not known
+    output_price: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A model that was considered and lost. `code` is stable, `reason` a sentence for users."""
+
+    model: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the turn may cost in US dollars, decimal numbers: with a short reply, and with the longest one."""
+
+    low: str
+    high: str
+    limit: str = ""  # the matched rule's ceiling
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,6 +565,12 @@ class Route:
     override_used: bool = False
     matched_rule: str = ""
     fallback_used: bool = False
+    task_type: Intent = Intent.CHAT
+    effort: Effort = Effort.MEDIUM
+    skipped: tuple[Skip, ...] = ()  # in the order tried
+    degraded: tuple[Capability, ...] = ()  # wanted, not had, and the policy allows to go on without
+    cost: Cost | None = None  # None: the model's prices are not known
+    approvals: tuple[str, ...] = ()  # what the client must ask the user first: `cost_limit`, `remote_disclosure`
 
 
 # --- score → Scored ---------------------------------------------------------------------------------------------
