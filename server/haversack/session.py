@@ -26,6 +26,7 @@ from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
+from haversack.text_cache import TextCache
 from haversack.types import (
     Bundle,
     Diagnostic,
@@ -36,7 +37,7 @@ from haversack.types import (
     Settings,
     Snapshot,
 )
-from haversack.workspace import TextCache, Workspace
+from haversack.workspace import Workspace
 from haversack_index.types import FileRecord, IndexStatus
 
 # Threads that read files and query indexes for requests: more would only fight for the interpreter lock.

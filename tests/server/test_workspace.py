@@ -281,7 +281,8 @@ def test_a_secret_buffer_is_not_laid_over_the_index(tmp_path: Path) -> None:
 
 def test_a_cached_text_follows_the_disk(tmp_path: Path) -> None:
     """The cache between requests never answers with a text that is no longer there."""
-    from haversack.workspace import TextCache, Workspace
+    from haversack.text_cache import TextCache
+    from haversack.workspace import Workspace
 
     world = World(tmp_path, {"ws": {"a.py": "one\n"}})
     texts = TextCache()
