@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 
 from haversack.policy.injection import reads_like_orders
@@ -25,6 +25,7 @@ from haversack.types import (
     Scored,
     Timing,
     TokenUse,
+    Verdict,
 )
 
 
@@ -58,6 +59,7 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
         "problems": [[problem.stage, problem.code] for problem in circumstances.problems],
         "classification": classification,
         "index": index,
+        "selection": plan.selection,
     }
     return Manifest(
         items=tuple(rows),
@@ -67,6 +69,7 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
         classification=classification,
         index=index,
         hash=canonical_hash(decided),
+        selection=plan.selection,
     )
 
 
@@ -85,7 +88,7 @@ def canonical_hash(value: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-_ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.EXCLUDED: 2}
+_ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 1, Outcome.EXCLUDED: 2}
 
 
 def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Sequence[str]) -> ManifestItem:
@@ -117,7 +120,15 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
         content_hash=file.content_hash if file else _text_hash(candidate.text),
         flags=tuple(flags),
         note=decision.note,
+        verdict=_verdict(candidate, decision),
     )
+
+
+def _verdict(candidate: Candidate, decision: Decision) -> Verdict | None:
+    """Nothing is selected of an item that qualified and found no place in the prompt."""
+    if candidate.verdict is None or decision.outcome is not Outcome.EXCLUDED:
+        return candidate.verdict
+    return replace(candidate.verdict, selected="")
 
 
 def _warnings(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:

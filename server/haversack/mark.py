@@ -59,7 +59,9 @@ def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:
 
 
 def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:
-    """By every file whose text is inside, whatever the candidate itself claims to be."""
+    """By every file whose text is inside, whatever the candidate itself claims to be; by its owner's word besides."""
+    if candidate.verdict is not None and candidate.verdict.restricted:
+        return True
     if not privacy.active:
         return False
     if privacy.closed:

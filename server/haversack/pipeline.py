@@ -16,11 +16,13 @@ from haversack.manifest import Circumstances, record, version_hash
 from haversack.mark import mark, mark_history
 from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
+from haversack.policy.eligibility import qualify
 from haversack.policy.privacy import Privacy
 from haversack.recipes import lookup
 from haversack.route import context_budget, lower_reserve, output_cap, route, shortfall
 from haversack.score import Near, score
 from haversack.search_terms import widen
+from haversack.token_estimate import by_characters
 from haversack.tokens import TokenCounter, counter
 from haversack.types import (
     Bundle,
@@ -68,8 +70,18 @@ async def run(request: Request, workspace: Workspace, services: Services = Servi
     watch = _Stopwatch(services.clock)
     lookup(request.recipe)  # an unknown recipe is refused before any work is done
     plan = await workspace.run(watch.timed, "classify", classify, request, workspace.snapshot, workspace.seen)
+    plan = await workspace.run(watch.timed, "qualify", _qualified, plan)
     gathered = await services.gather(plan, workspace) if plan.sources else Gathered((), (), ())
     return await workspace.run(_decide, plan, gathered, workspace.snapshot, services, watch)
+
+
+def _qualified(plan: Plan) -> Plan:
+    """The plan with a verdict for each supplied item. The texts of those refused or replaced go no further.
+
+    Tokens are estimated from the characters, so that the same items qualify whichever model is chosen later.
+    """
+    supplied, selection = qualify(plan.request.supplied, plan.request.eligibility, by_characters)
+    return replace(plan, request=replace(plan.request, supplied=supplied), selection=selection)
 
 
 def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Services, watch: _Stopwatch) -> Bundle:

@@ -236,7 +236,8 @@ class Shelf:
             before = self.measure.alone(entry.choice(entry.forms[0]))
         candidate = entry.candidate
         if entry.refused:
-            return Decision(candidate.id, Outcome.EXCLUDED, None, entry.refused, before, 0)
+            note = candidate.verdict.note if candidate.verdict else ""
+            return Decision(candidate.id, Outcome.EXCLUDED, None, entry.refused, before, 0, note)
         if entry.chosen is None and not self._is_covered(entry):
             reasons = (entry.reason or Reason.OVER_BUDGET,)
             return Decision(candidate.id, Outcome.EXCLUDED, None, reasons, before, 0, entry.note)
@@ -244,7 +245,9 @@ class Shelf:
             detail = entry.forms[0].detail
             return Decision(candidate.id, Outcome.INCLUDED, detail, (Reason.COVERED,), before, entry.spent)
         if entry.chosen is entry.forms[0]:
-            return Decision(candidate.id, Outcome.INCLUDED, entry.chosen.detail, (), before, entry.spent)
+            is_replaced = candidate.verdict is not None and candidate.verdict.redacted
+            outcome = Outcome.REDACTED if is_replaced else Outcome.INCLUDED
+            return Decision(candidate.id, outcome, entry.chosen.detail, (), before, entry.spent)
         shown, whole = n_lines(entry.chosen.spans), n_lines(entry.forms[0].spans)
         detail = entry.chosen.detail if entry.chosen in entry.forms else _cut_detail(entry.chosen.detail)
         note = f"{shown} of {whole} lines"

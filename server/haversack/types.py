@@ -129,9 +129,191 @@ class Message:
     origins: tuple[str, ...] = ()  # paths whose text the message quotes, when the client says so
 
 
+# --- supplied candidates: what another tool brings, with what it says about it --------------------------------------
+
+
+class Priority(StrEnum):
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    OPTIONAL = "optional"
+
+
+class Classification(StrEnum):
+    """How far a text may travel, least guarded first; `restricted` text never goes to a remote model."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    RESTRICTED = "restricted"
+
+
+class Authorization(StrEnum):
+    """Whether the source of a text allows this use of it."""
+
+    AUTHORIZED = "authorized"
+    DENIED = "denied"
+
+
+class Treatment(StrEnum):
+    """What to do about text that may give orders to a model; `redact` serves a replacement made by the caller."""
+
+    ALLOW = "allow"
+    REDACT = "redact"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRef:
+    """Bytes that are kept elsewhere, by name, size and SHA-256; never a path, an address or a key."""
+
+    id: str
+    media_type: str
+    n_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRef:
+    """What backs a statement: an entry of the caller's own records."""
+
+    id: str
+    kind: str
+    content: ResourceRef
+    schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JsonContent:
+    text: str  # canonical JSON
+    schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryContent:
+    """Bytes that were sent along: checked against size and digest, then forgotten."""
+
+    media_type: str
+    n_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceContent:
+    resource: ResourceRef
+    alt_text: str = ""
+
+
+Content = TextContent | JsonContent | BinaryContent | ReferenceContent
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedBy:
+    source: str  # "application", "system" or "user"
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedFrom:
+    operation: str
+    sources: tuple[str, ...]  # SHA-256 of each, one at least, none twice
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedFrom:
+    source: ResourceRef
+    evidence: EvidenceRef | None = None
+
+
+Provenance = SuppliedBy | DerivedFrom | RetrievedFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What may be served in place of a text that must be redacted. None: as in the item it replaces."""
+
+    content: Content
+    priority: Priority | None = None
+    provenance: Provenance | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """What its owner says about the use of a text. Instants are UTC, `2026-08-01T00:00:00.000Z`, and sort as text."""
+
+    authorization: Authorization
+    tenants: tuple[str, ...]  # empty: any
+    purposes: tuple[str, ...]
+    classification: Classification
+    fresh_until: str
+    treatment: Treatment
+    precedence: int  # among items of one priority, lower first
+    evidence: tuple[EvidenceRef, ...]
+    redacted: Replacement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedBudget:
+    """Over all supplied items together."""
+
+    max_entries: int
+    max_bytes: int
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EligibilityScope:
+    """What eligibility is judged against. `scope`: kind and ids of the invocation, run or step, as pairs."""
+
+    purpose: str
+    as_of: str
+    max_classification: Classification
+    budget: SuppliedBudget
+    scope: tuple[tuple[str, str], ...]
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What qualification made of one supplied item; holds no text of it.
+
+    `entry` identifies the item, `selected` what may be served of it: the same, or its replacement; "" when nothing may.
+    """
+
+    place: int  # in the request, from 0
+    priority: Priority
+    entry: str = ""
+    selected: str = ""
+    reasons: tuple[Reason, ...] = ()
+    restricted: bool = False
+    note: str = ""
+    eligibility: Eligibility | None = None  # without a replacement
+
+    @property
+    def redacted(self) -> bool:
+        return self.selected not in ("", self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the supplied items that qualified use of their budget, and the identity of the choice."""
+
+    identity: str
+    n_entries: int
+    n_bytes: int
+    tokens: int | None  # None: an item's cost is not known
+
+
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A candidate another tool brings."""
+    """A candidate another tool brings.
+
+    `content` stands in place of `text` until the item is qualified; from then on `text` is what may be served, and
+    `verdict` says the rest. `required` is short for the priority of that name.
+    """
 
     id: str
     title: str
@@ -140,6 +322,16 @@ class Supplied:
     lines: tuple[int, int] | None = None
     required: bool = False
     score: float = 0.5  # 0..1, relevance the tool claims
+    content: Content | None = None
+    priority: Priority = Priority.OPTIONAL
+    tokens: int | None = None  # what it costs, as the tool says
+    provenance: Provenance | None = None
+    eligibility: Eligibility | None = None
+    fault: str = ""  # not empty: could not be read, and where; nothing else of it is kept
+    verdict: Verdict | None = None
+
+
+# --- the request itself -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +346,7 @@ class Request:
     model: str | None = None  # explicit `provider/model`
     budget_tokens: int | None = None  # cap on gathered context
     supplied: tuple[Supplied, ...] = ()
+    eligibility: EligibilityScope | None = None
     recipe: str = "chat"
     tools_tokens: int = 0  # what the client's tool schemas cost, as it says
     intent: Intent | None = None  # said by the client (a slash command); judged from the text without it
@@ -402,6 +595,7 @@ class Plan:
     practical: bool = False  # how to build, run or test it: guides and build files come first
     changes: bool = False  # about the changes at hand: their diff comes first
     search_text: str = ""  # compared by meaning in place of the question: another language put into English
+    selection: Selection | None = None  # of supplied items, when the request has a scope to judge them in
 
 
 # The part of a candidate's relevance that says: a pasted trace points here.
@@ -483,6 +677,7 @@ class Candidate:
     file_rank: int = 10_000  # place of its file in the source's own list, best 0
     flags: tuple[str, ...] = ()  # e.g. "unsaved", "stale-index", "instruction-like"
     refused: tuple[Reason, ...] = ()  # not empty: a row of the manifest and no more, its `file` holds no line
+    verdict: Verdict | None = None  # of a supplied item
 
 
 # --- mark → Marked ----------------------------------------------------------------------------------------------
@@ -501,6 +696,18 @@ class Reason(StrEnum):
     UNREADABLE = "could not be read"
     OUTSIDE = "outside the workspace"
     LATE = "not reached in time"
+    # Of supplied items. The first seven can come together, in this order; each of the others comes alone.
+    SOURCE_AUTHORIZATION = "not authorized by its source"
+    TENANT = "for another tenant"
+    PURPOSE = "for another purpose"
+    CLASSIFICATION = "classified above the ceiling"
+    FRESHNESS = "no longer fresh"
+    INJECTION = "prompt injection risk"
+    REDACTION = "no replacement that may be served"
+    MISSING_TOKENS = "token cost not stated"
+    SUPPLIED_BUDGET = "over the budget of supplied items"
+    NO_SCOPE = "the request names no scope to judge it in"
+    MALFORMED = "malformed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -592,6 +799,7 @@ class Scored:
 class Outcome(StrEnum):
     INCLUDED = "included"
     SHORTENED = "shortened"
+    REDACTED = "redacted"
     EXCLUDED = "excluded"
 
 
@@ -702,6 +910,7 @@ class ManifestItem:
     content_hash: str
     flags: tuple[str, ...]
     note: str = ""
+    verdict: Verdict | None = None  # of a supplied item
 
 
 @dataclass(frozen=True, slots=True)
@@ -731,6 +940,7 @@ class Manifest:
     classification: Mapping[str, object]
     index: Mapping[str, object]  # generation and tier per folder
     hash: str
+    selection: Selection | None = None  # of supplied items
 
 
 @dataclass(frozen=True, slots=True)

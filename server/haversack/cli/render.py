@@ -50,6 +50,7 @@ class Output(Console):
 OUTCOME_STYLE = {
     Outcome.INCLUDED: "green",
     Outcome.SHORTENED: "yellow",
+    Outcome.REDACTED: "yellow",
     Outcome.EXCLUDED: "dim",
 }
 

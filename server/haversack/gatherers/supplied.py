@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haversack.types import Candidate, HaversackError, Kind, Plan, Problem, Source, Supplied
+from haversack.types import Candidate, HaversackError, Kind, Plan, Problem, Reason, Source, Supplied
 from haversack.workspace import Workspace
 
 
@@ -11,7 +11,25 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
 
 
 def _candidates(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
-    return tuple(_candidate(each, plan, workspace) for each in plan.request.supplied)
+    return tuple(
+        _unreadable(place, each) if each.fault else _candidate(each, plan, workspace)
+        for place, each in enumerate(plan.request.supplied)
+    )
+
+
+def _unreadable(place: int, supplied: Supplied) -> Candidate:
+    """An item of which no more is known than its place; an id of its own could be that of another."""
+    return Candidate(
+        id=f"supplied[{place}]",
+        source=Source.SUPPLIED,
+        kind=Kind.SUPPLIED,
+        title=f"supplied[{place}]",
+        relevance=0.0,
+        parts=(),
+        why="brought by another tool",
+        refused=(Reason.MALFORMED,),
+        verdict=supplied.verdict,
+    )
 
 
 def _candidate(supplied: Supplied, plan: Plan, workspace: Workspace) -> Candidate:
@@ -31,6 +49,8 @@ def _candidate(supplied: Supplied, plan: Plan, workspace: Workspace) -> Candidat
         required=supplied.required,
         text=supplied.text,
         origins=_origins(supplied, plan, workspace),
+        refused=supplied.verdict.reasons if supplied.verdict else (),
+        verdict=supplied.verdict,
     )
 
 
