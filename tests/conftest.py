@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 os.environ["HAVERSACK_PANIC"] = "1"
 # A slow or busy machine is no failure; time limits that matter have tests of their own.
 settings.register_profile("haversack", deadline=None)
 settings.load_profile("haversack")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a session keeps for the user (memories, records) never gets among those of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield

@@ -183,6 +183,15 @@ def remove(path: Path) -> None:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
+def make_private(path: Path) -> None:
+    """Create the file if need be, closed to others whatever the umask. Raises OSError."""
+    # Never through a link: its target is not ours to close or to write.
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with suppress(OSError, AttributeError):
+        os.fchmod(descriptor, 0o600)
+    os.close(descriptor)
+
+
 def begin_writing(cursor: Cursor) -> None:
     """Begin as a writer, so that waiting for the lock works: what reads first and then writes fails at once."""
     _patiently(lambda: cursor.execute("BEGIN IMMEDIATE"))
@@ -206,11 +215,7 @@ def _wrong_kind(path: Path) -> str | None:
 def _open_checked(path: Path) -> apsw.Connection:
     if (kind := _wrong_kind(path)) is not None:
         raise _UnusableError(kind)
-    # Created closed to others whatever the umask. Never through a link: its target is not ours to close or to write.
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with suppress(OSError, AttributeError):
-        os.fchmod(descriptor, 0o600)
-    os.close(descriptor)
+    make_private(path)
     connection = apsw.Connection(str(path))
     try:
         # Two processes that open a new file together can find it locked in ways the busy timeout does not cover.

@@ -80,12 +80,16 @@ def version_hash(prompt: Prompt, route: Route) -> str:
 
 
 def canonical_hash(value: object) -> str:
-    """SHA-256 of canonical JSON: sorted keys, no blanks, ASCII, so that platforms and orders of making agree.
+    """SHA-256 of the canonical JSON of `value`, in hex."""
+    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+
+
+def canonical_json(value: object) -> str:
+    """Sorted keys, no blanks, ASCII, so that platforms and orders of making agree.
 
     Dataclasses are objects of their fields, tuples arrays; of anything else JSON lacks, the text form counts.
     """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_plain)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_plain)
 
 
 _ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 1, Outcome.EXCLUDED: 2}

@@ -26,11 +26,15 @@ from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
+from haversack.record_form import Record
+from haversack.recorder import Recorder, Verification
+from haversack.records import Records
 from haversack.text_cache import TextCache
 from haversack.types import (
     Bundle,
     Diagnostic,
     Folder,
+    HaversackError,
     InvalidRequest,
     Problem,
     Request,
@@ -63,7 +67,8 @@ def open_session(cache_dir: Path | None = None) -> Session:
     # A home folder that cannot be written costs the memories, not the session.
     with contextlib.suppress(OSError, apsw.Error):
         memory = MemoryStore(platformdirs.user_data_path("haversack") / "memories.db")
-    return Session(indexing=LocalIndexing(cache), memory=memory, cache_dir=cache)
+    recorder = Recorder(Records(platformdirs.user_data_path("haversack") / "records"))
+    return Session(indexing=LocalIndexing(cache), memory=memory, recorder=recorder, cache_dir=cache)
 
 
 class Session:
@@ -75,6 +80,7 @@ class Session:
         indexing: Indexing,
         line: Line = pipeline,
         memory: MemoryStore | None = None,
+        recorder: Recorder | None = None,
         cache_dir: Path | None = None,
         on_status: OnStatus | None = None,
         clock: Callable[[], float] = time.time,
@@ -87,6 +93,7 @@ class Session:
         self._line = line
         self._indexing = indexing
         self._memory = memory
+        self._recorder = recorder
         self._cache_dir = cache_dir
         self._clock = clock
         self._folders: dict[str, FolderIndex] = {}
@@ -107,6 +114,8 @@ class Session:
     async def close(self) -> None:
         """Stop workers and watchers; calls still running on threads are left behind."""
         await asyncio.gather(*(index.stop() for index in self._folders.values()), *self._closing)
+        if self._recorder is not None:
+            await self._recorder.close()
         self._folders.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -126,7 +135,11 @@ class Session:
 
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
-        return await self._line.run(*await self._prepared(request, snapshot))
+        request, workspace = await self._prepared(request, snapshot)
+        bundle = await self._line.run(request, workspace)
+        if self._recorder is None:
+            return bundle
+        return replace(bundle, record_id=self._recorder.keep(request, workspace.snapshot, bundle))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
@@ -137,11 +150,32 @@ class Session:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READER_WAIT):
                 await asyncio.gather(*(index.wait_opened() for index in self._folders.values()))
+        recorded = self._recorder.take_problems() if self._recorder is not None else ()
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
         workspace = Workspace(
             frozen, indexes, self._pool, memory=self._memory, cache_dir=self._cache_dir, texts=self._texts
         )
-        return replace(request, problems=(*request.problems, *self.settings_problems)), workspace
+        return replace(request, problems=(*request.problems, *self.settings_problems, *recorded)), workspace
+
+    # --- records of what was answered ---
+
+    async def records(self, limit: int, folder: str = "") -> tuple[Record, ...]:
+        """The newest records of one folder, or of all."""
+        return await self._recorder.list(self.snapshot(), limit, folder) if self._recorder is not None else ()
+
+    async def record(self, prefix: str, folder: str = "") -> Record:
+        """The record whose id begins with `prefix`. Raises `record_not_found` or `record_ambiguous`."""
+        return await self._kept().get(self.snapshot(), prefix, folder)
+
+    async def verify_record(self, prefix: str, folder: str = "") -> Verification:
+        """Whether a record is as it was written, and what became of the files it names. Raises as `record` does."""
+        workspace = Workspace(self.snapshot(), {}, self._pool, texts=self._texts)
+        return await self._kept().verify(workspace, prefix, folder)
+
+    def _kept(self) -> Recorder:
+        if self._recorder is None:
+            raise HaversackError("record_not_found", "This session keeps no records.")
+        return self._recorder
 
     # --- folders and their indexes ---
 

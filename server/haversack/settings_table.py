@@ -292,4 +292,15 @@ SETTINGS: tuple[Setting, ...] = (
         "what is restricted as such. Layers add up.",
         "`mark`: as `privacy.restrictedPaths`",
     ),
+    Setting(
+        "records.keepDays",
+        "records_keep_days",
+        whole_number(0, 3_650),
+        "30",
+        "0 to 3,650 days",
+        (Scope.USER,),
+        "How long the records of answers are kept (`haversack log`). They hold references and numbers, never text. "
+        "0 keeps none and removes those there are. The newest 1,000 of a folder are kept at most.",
+        "`recorder`: whether an answer gets a record; `records`: which ones are removed",
+    ),
 )

@@ -540,6 +540,7 @@ class Settings:
     custom_windows: Mapping[str, int] = field(default_factory=dict[str, int])
     restricted_paths: tuple[str, ...] = ()  # patterns of files that no remote model may read
     remote_blocked_paths: tuple[str, ...] = ()  # the same effect, a list of its own
+    records_keep_days: int = 30  # 0: no records are kept
 
 
 # --- classify → Plan --------------------------------------------------------------------------------------------
@@ -955,3 +956,4 @@ class Bundle:
     history: History
     version_hash: str
     problems: tuple[Problem, ...]
+    record_id: str = ""  # under which its record is kept; "" when none is

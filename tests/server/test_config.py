@@ -74,6 +74,7 @@ GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "hybridSearch.topK": (50, 50, {}),
     "hybridSearch.maxFiles": (3, 3, {}),
     "gather.deadlineMs": (200, 200, {}),
+    "records.keepDays": (0, 0, {}),
     "embedding.provider": ("minilm", "minilm", {}),
     "embedding.endpoint": ("http://localhost:11434", "http://localhost:11434", {}),
     "embedding.model": ("nomic-embed-text", "nomic-embed-text", {}),

@@ -13,7 +13,7 @@ import pytest
 from e2e.fakes import CANARY, bundle
 
 from haversack.documents import Documents
-from haversack.lsp import from_lsp, protocol, to_lsp, wire
+from haversack.lsp import from_lsp, protocol, records, to_lsp, wire
 from haversack.lsp.json_rpc import Code
 from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
@@ -32,7 +32,9 @@ def documented_fields() -> dict[str, list[str]]:
 def test_document_names_every_method_and_field() -> None:
     """Names and order of fields, method names and error codes in the document are those of the code."""
     classes = [
-        cls for cls in vars(protocol).values() if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
+        cls
+        for cls in {**vars(protocol), **vars(records)}.values()
+        if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
     ]
     assert documented_fields() == {
         cls.__name__: [wire.camel(field.name) for field in attrs.fields(cls)] for cls in classes

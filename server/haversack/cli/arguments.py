@@ -31,6 +31,7 @@ MAIN_EXAMPLES = """examples:
   haversack context "Why does @src/app.py:40-60 fail?" --budget 4000
   haversack explain src/app.py:42 "How are retries handled?"
   haversack index --status
+  haversack log
   haversack doctor
   haversack serve                 (an editor starts this)"""
 
@@ -50,6 +51,16 @@ INDEX_EXAMPLES = """examples:
   haversack index --status --workspace ~/project
   haversack index --rebuild"""
 
+LOG_EXAMPLES = """examples:
+  haversack log
+  haversack log --limit 100 --json | jq .records
+  haversack log 3f2a              (one record; the beginning of its id will do)"""
+
+VERIFY_EXAMPLES = """examples:
+  haversack verify 3f2a
+
+A record that is as it was written ends with 0, whatever became of the files it names; a changed one with 1."""
+
 DOCTOR_EXAMPLES = """examples:
   haversack doctor
   haversack doctor --json"""
@@ -68,6 +79,8 @@ class Options(argparse.Namespace):
     cache_dir: Path | None = None
     question: str = ""
     place: str = ""
+    record: str = ""
+    limit: int = 20
     model: str | None = None
     budget: int | None = None
     mention: Sequence[str] = ()
@@ -116,6 +129,17 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--status", action="store_true", help="show the state without indexing")
     what.add_argument("--rebuild", action="store_true", help="build it again from nothing")
     index.add_argument("--json", action="store_true", help="print the state as JSON")
+
+    log = _command(commands, "log", "list the records of answers, or show one", _log, LOG_EXAMPLES)
+    log.add_argument("record", nargs="?", default="", metavar="ID", help="the record to show, or the start of its id")
+    log.add_argument("--limit", type=_count, default=20, metavar="N", help="how many to list at most (default: 20)")
+    _workspace_options(log)
+    log.add_argument("--json", action="store_true", help="print the records as JSON")
+
+    verify = _command(commands, "verify", "check a record, and the files it names", _verify, VERIFY_EXAMPLES)
+    verify.add_argument("record", metavar="ID", help="the record, or the start of its id")
+    _workspace_options(verify)
+    verify.add_argument("--json", action="store_true", help="print what was found as JSON")
 
     doctor = _command(commands, "doctor", "check everything that has to work", _doctor, DOCTOR_EXAMPLES)
     _cache_option(doctor)
@@ -196,6 +220,12 @@ def _tokens(text: str) -> int:
     return value
 
 
+def _count(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
+    return int(text)
+
+
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65_535:
@@ -218,6 +248,14 @@ def _explain(options: Options) -> int:
 
 def _index(options: Options) -> int:
     return _module("index").run(options)
+
+
+def _log(options: Options) -> int:
+    return _module("log").run(options)
+
+
+def _verify(options: Options) -> int:
+    return _module("log").verify(options)
 
 
 def _doctor(options: Options) -> int:

@@ -21,7 +21,7 @@ _CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if code no
 _BREAKS = {9: "\ufffd", 10: "\ufffd"}
 
 # Between columns: two blanks, as there are no rules.
-_GAP = (0, 2, 0, 0)
+GAP = (0, 2, 0, 0)
 
 # Wide enough to see a tenth of the window, narrow enough to stand beside its figures in 80 columns.
 BAR_WIDTH = 30
@@ -77,7 +77,7 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
 def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
     """One table per workspace folder: counts, then skipped files by reason."""
     for status in statuses:
-        table = _facts()
+        table = facts()
         # A stored index of generation 0 is none; what is said of its state is that of a pass to come.
         built = status.generation > 0 or status.state is not IndexState.SCANNING
         state = f"{status.state.value} (generation {status.generation})" if built else "not built yet"
@@ -90,7 +90,7 @@ def print_status(console: Console, statuses: Iterable[IndexStatus]) -> None:
             table.add_row(f"skipped: {reason}", f"{count:,}")
         for problem in status.problems:
             table.add_row("problem", safe(problem))
-        _print_titled(console, f"Index of {one_line(status.folder)}", table)
+        print_titled(console, f"Index of {one_line(status.folder)}", table)
 
 
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:
@@ -104,7 +104,7 @@ def print_problems(console: Console, problems: Sequence[Problem]) -> None:
 
 def print_item(console: Console, item: ManifestItem) -> None:
     """All that is known about one candidate."""
-    table = _facts()
+    table = facts()
     table.add_row("outcome", Text(item.outcome.value, style=OUTCOME_STYLE[item.outcome]))
     if item.reasons:
         table.add_row("because", safe("; ".join(item.reasons)))
@@ -119,7 +119,7 @@ def print_item(console: Console, item: ManifestItem) -> None:
         table.add_row(f"  {safe(name)}", f"{value:+.3f}")
     if item.flags:
         table.add_row("flags", safe(", ".join(item.flags)))
-    _print_titled(console, one_line(place(item)), table)
+    print_titled(console, one_line(place(item)), table)
 
 
 def place(item: ManifestItem) -> str:
@@ -171,15 +171,15 @@ def _print_block(console: Console, block: Block) -> None:
     console.print()
 
 
-def _print_titled(console: Console, title: str, table: Table) -> None:
+def print_titled(console: Console, title: str, table: Table) -> None:
     """A table's own title would be folded to the table's width."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
 
 
-def _facts() -> Table:
+def facts() -> Table:
     """Lines of name and value."""
-    table = Table(box=None, show_header=False, padding=_GAP)
+    table = Table(box=None, show_header=False, padding=GAP)
     table.add_column()
     table.add_column(overflow="fold")
     return table
@@ -187,7 +187,7 @@ def _facts() -> Table:
 
 def _print_items(console: Console, items: Sequence[ManifestItem], *, all_rows: bool) -> None:
     narrow = console.width < NARROW
-    table = Table(box=None, padding=_GAP)
+    table = Table(box=None, padding=GAP)
     table.add_column("outcome")
     table.add_column("item", overflow="fold")
     table.add_column("detail")
@@ -212,7 +212,7 @@ def _print_items(console: Console, items: Sequence[ManifestItem], *, all_rows: b
             *(() if narrow else (f"{relevance(item):.2f}",)),
             escape(one_line(why)),
         )
-    _print_titled(console, "Manifest: what the model reads, and what it does not", table)
+    print_titled(console, "Manifest: what the model reads, and what it does not", table)
     if hidden:
         rest = f"and {hidden:,} more that stayed out (--all shows them, --json has everything)"
         console.print(Text(rest, style="dim italic"), soft_wrap=True)
@@ -223,7 +223,7 @@ def _print_tokens(console: Console, use: TokenUse, bundle: Bundle) -> None:
     name = f"{model.provider}/{model.name}{', which is not in the catalogue' if model.assumed else ''}"
     window = f"an assumed {use.window:,}" if use.window_source == "assumed" else f"{use.window:,}"
     title = f"Tokens for {one_line(name)}: {use.total:,} of {window} ({use.counted}, {use.counter})"
-    table = _facts()
+    table = facts()
     table.columns[1].justify = "right"
     rows = (
         ("context", use.context, f"of a budget of {use.context_budget:,}"),
@@ -235,7 +235,7 @@ def _print_tokens(console: Console, use: TokenUse, bundle: Bundle) -> None:
     )
     for name, tokens, note in rows:
         table.add_row(name, f"{tokens:,}", bar(tokens, use.window), note)
-    _print_titled(console, title, table)
+    print_titled(console, title, table)
 
 
 def _timings_line(bundle: Bundle) -> Text:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from lsprotocol import types as lsp
 
 from haversack import __version__
-from haversack.lsp import from_lsp, protocol, to_lsp
+from haversack.lsp import from_lsp, protocol, records, to_lsp
 from haversack.lsp.dispatch import Dispatcher, Handler, State
 from haversack.lsp.editor import SECTION, Editor
 from haversack.session import Session
@@ -39,6 +39,9 @@ class Handlers:
             protocol.PREVIEW: self.preview,
             protocol.INDEX_STATUS: self.index_status,
             protocol.INDEX_REBUILD: self.index_rebuild,
+            protocol.RECORDS_LIST: self.records_list,
+            protocol.RECORDS_GET: self.records_get,
+            protocol.RECORDS_VERIFY: self.records_verify,
         }
 
     def _notifications(self) -> Mapping[str, Handler]:
@@ -87,11 +90,25 @@ class Handlers:
         await self._session.rebuild(folder)
         return to_lsp.index_status(self._session.status(folder))
 
+    async def records_list(self, params: records.RecordsParams, unknown: tuple[str, ...]) -> records.RecordsResult:
+        del unknown
+        return to_lsp.records(await self._session.records(params.limit, self._folder(params)))
+
+    async def records_get(self, params: records.RecordParams, unknown: tuple[str, ...]) -> records.RecordResult:
+        del unknown
+        return to_lsp.record(await self._session.record(params.id, self._folder(params)))
+
+    async def records_verify(
+        self, params: records.RecordParams, unknown: tuple[str, ...]
+    ) -> records.RecordVerifyResult:
+        del unknown
+        return to_lsp.verification(await self._session.verify_record(params.id, self._folder(params)))
+
     def diagnostics(self, params: protocol.DiagnosticsParams, unknown: tuple[str, ...]) -> None:
         del unknown
         self._session.set_diagnostics(params.uri, from_lsp.diagnostics(params, self._session.documents))
 
-    def _folder(self, params: protocol.IndexParams) -> str:
+    def _folder(self, params: protocol.IndexParams | records.RecordsParams | records.RecordParams) -> str:
         return self._session.find_folder(params.workspace_folder) if params.workspace_folder else ""
 
     # --- life cycle ---

@@ -6,33 +6,17 @@ Attributes are written in snake case here and travel in camel case; `wire` reads
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NewType
+from typing import Any
 
 import attrs
 
-Uint = NewType("Uint", int)
-"""LSP `uinteger`: 0 to 2^31 - 1."""
+from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
+from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
 
-Share = NewType("Share", float)
-"""A number from 0 to 1."""
-
-# LSP 3.17, "Base Types": the range of `uinteger`.
-MAX_UINT = 2**31 - 1
+__all__ = ["MAX_UINT", "Position", "Range", "Share", "Uint"]
 
 
 # --- parameters -------------------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Position:
-    line: Uint
-    character: Uint
-
-
-@attrs.frozen
-class Range:
-    start: Position
-    end: Position
 
 
 @attrs.frozen
@@ -276,6 +260,7 @@ class ContextResult:
     history: HistoryReport
     version_hash: str
     problems: tuple[Problem, ...]
+    record_id: str | None
 
 
 @attrs.frozen
@@ -322,6 +307,9 @@ CONTEXT = "haversack/context"
 PREVIEW = "haversack/preview"
 INDEX_STATUS = "haversack/index/status"
 INDEX_REBUILD = "haversack/index/rebuild"
+RECORDS_LIST = "haversack/records/list"
+RECORDS_GET = "haversack/records/get"
+RECORDS_VERIFY = "haversack/records/verify"
 DIAGNOSTICS = "haversack/diagnostics"
 
 REQUESTS: Mapping[str, tuple[type, type]] = {
@@ -329,6 +317,9 @@ REQUESTS: Mapping[str, tuple[type, type]] = {
     PREVIEW: (ContextParams, ContextResult),
     INDEX_STATUS: (IndexParams, IndexStatusResult),
     INDEX_REBUILD: (IndexParams, IndexStatusResult),
+    RECORDS_LIST: (RecordsParams, RecordsResult),
+    RECORDS_GET: (RecordParams, RecordResult),
+    RECORDS_VERIFY: (RecordParams, RecordVerifyResult),
 }
 """Request method to the classes of its parameters and its result."""
 

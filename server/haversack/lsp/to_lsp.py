@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
 from haversack import types, uris
 from haversack.lsp import protocol
 from haversack.lsp.protocol import Uint
+from haversack.lsp.records import RecordEntry, RecordResult, RecordsResult, RecordSummary, RecordVerifyResult
+from haversack.record_form import Record, summary
+from haversack.recorder import EntryState, Verification
 from haversack.types import Folder
 from haversack_index.types import IndexState, IndexStatus
 
@@ -37,6 +41,7 @@ def context(bundle: types.Bundle, folders: Sequence[Folder]) -> protocol.Context
         ),
         version_hash=bundle.version_hash,
         problems=_problems(bundle.problems),
+        record_id=bundle.record_id or None,
     )
 
 
@@ -61,10 +66,44 @@ def index_status(statuses: Sequence[tuple[Folder, IndexStatus]]) -> protocol.Ind
     )
 
 
+def records(kept: Sequence[Record]) -> RecordsResult:
+    return RecordsResult(tuple(_record_summary(each) for each in kept))
+
+
+def record(kept: Record) -> RecordResult:
+    """The very text that was hashed, so that a client can do the same."""
+    return RecordResult(_record_summary(kept), kept.document)
+
+
+def verification(done: Verification) -> RecordVerifyResult:
+    return RecordVerifyResult(
+        id=done.record.id,
+        hash=done.record.hash,
+        verified=not done.faults,
+        faults=done.faults,
+        entries=tuple(_record_entry(each) for each in done.entries),
+    )
+
+
 def lines(span: tuple[int, int]) -> protocol.Range:
     """Whole lines, end exclusive, as an LSP range."""
     start, end = span
     return protocol.Range(protocol.Position(Uint(start), Uint(0)), protocol.Position(Uint(end), Uint(0)))
+
+
+def _record_summary(kept: Record) -> RecordSummary:
+    return RecordSummary(**asdict(summary(kept)))
+
+
+def _record_entry(each: EntryState) -> RecordEntry:
+    span = each.entry.get("lines")
+    return RecordEntry(
+        folder=each.entry.get("folder", ""),
+        path=each.entry.get("path"),
+        range=lines((span[0], span[1])) if span else None,
+        kind=each.entry["kind"],
+        state=each.state,
+    )
 
 
 def _folder_status(folder: Folder, status: IndexStatus) -> protocol.FolderStatus:
