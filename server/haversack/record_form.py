@@ -18,7 +18,19 @@ from functools import cache
 from typing import Any, cast
 
 from haversack.manifest import canonical_hash, canonical_json
-from haversack.types import Bundle, Folder, History, ManifestItem, Outcome, Problem, Request, Skip, Snapshot
+from haversack.types import (
+    Bundle,
+    Eligibility,
+    Folder,
+    History,
+    ManifestItem,
+    Outcome,
+    Problem,
+    Request,
+    Skip,
+    Snapshot,
+    Verdict,
+)
 
 # The layout of `Record.document`. 1: first layout.
 FORMAT_VERSION = 1
@@ -26,6 +38,8 @@ FORMAT_VERSION = 1
 # Fields with words for people: they may quote the question, a file or a restricted path. All other fields are kept.
 LEFT_OUT: Mapping[type, frozenset[str]] = {
     ManifestItem: frozenset({"title", "why", "note"}),
+    Verdict: frozenset({"note"}),
+    Eligibility: frozenset({"redacted"}),
     Skip: frozenset({"reason"}),
     Problem: frozenset({"message", "remedy"}),
     History: frozenset({"messages", "note"}),
@@ -152,7 +166,11 @@ def _document(question: Question, key: bytes) -> dict[str, object]:
             "index": _plain(manifest.index),
         },
         "budget": {"asked": request.budget_tokens, "context": manifest.tokens.context_budget},
-        "usage": {"tokens": _plain(manifest.tokens), "history": _plain(bundle.history)},
+        "usage": {
+            "tokens": _plain(manifest.tokens),
+            "history": _plain(bundle.history),
+            "selection": _plain(manifest.selection),
+        },
         "problems": [_plain(problem) for problem in bundle.problems],
         "entries": [_entry(item, key, whole=snapshot.policy.record_restricted) for item in manifest.items],
     }
