@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from haversack import uris
 from haversack.classify import classify
 from haversack.memory import MemoryStore
-from haversack.types import Diagnostic, Document, Folder, Plan, Request, Settings, Snapshot
+from haversack.types import Diagnostic, Document, Folder, Plan, Policy, Request, Settings, Snapshot
 from haversack.workspace import Workspace
 from haversack_index.chunk import parse_file
 from haversack_index.lexical import words
@@ -104,6 +104,7 @@ class World:
     cache_dir: Path | None = None
     trusted: bool = True
     now: float = 4e9
+    policy: Policy = field(default_factory=Policy)
 
     def __post_init__(self) -> None:
         for key, files in self.folders.items():
@@ -136,7 +137,9 @@ class World:
 
     def snapshot(self) -> Snapshot:
         folders = tuple(Folder(key, self.uri(key, ""), str((self.tmp / key).resolve())) for key in self.folders)
-        return Snapshot(folders, self.documents, self.settings, self.now, self.diagnostics, (), self.trusted)
+        return Snapshot(
+            folders, self.documents, self.settings, self.now, self.diagnostics, (), self.trusted, self.policy
+        )
 
     def workspace(self) -> Workspace:
         return Workspace(self.snapshot(), self.indexes, POOL, memory=self.memory, cache_dir=self.cache_dir)

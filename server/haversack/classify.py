@@ -198,8 +198,8 @@ def _read(request: Request) -> _Read:
         identifiers=_identifiers(text, paths),
         mentions=tuple(dict.fromkeys((*request.mentions, *mentions_in(written)))),
         categories=_categories(stems),
-        intent=_COMMANDS[command] if command else _intent(text),
-        command=command,
+        intent=request.intent or (_COMMANDS[command] if command else _intent(text)),
+        command=request.intent.value if request.intent is not None else command,
     )
 
 

@@ -38,6 +38,7 @@ class Circumstances:
     problems: tuple[Problem, ...] = ()
     index: Mapping[str, object] | None = None
     folders: tuple[str, ...] = ()
+    route: Route | None = None
 
 
 def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: Circumstances) -> Manifest:
@@ -60,6 +61,7 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
         "classification": classification,
         "index": index,
         "selection": plan.selection,
+        "route": None if circumstances.route is None else _chosen(circumstances.route),
     }
     return Manifest(
         items=tuple(rows),
@@ -74,9 +76,15 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
 
 
 def version_hash(prompt: Prompt, route: Route) -> str:
-    """Identity of what a model would see and of the model: equal hashes mean an answer can be reused."""
+    """Identity of what a model would see, of the model, and of how it is asked: equal hashes mean an answer can be
+    reused."""
+    return canonical_hash({"messages": prompt.messages, **_chosen(route)})
+
+
+def _chosen(route: Route) -> dict[str, object]:
+    """What of a route changes what is sent; which rule led there and which models lost does not."""
     model = route.model
-    return canonical_hash({"messages": prompt.messages, "model": model.name, "provider": model.provider})
+    return {"model": model.name, "provider": model.provider, "effort": route.effort, "degraded": route.degraded}
 
 
 def canonical_hash(value: object) -> str:

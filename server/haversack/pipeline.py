@@ -19,7 +19,8 @@ from haversack.pack import PackConfig, pack
 from haversack.policy.eligibility import qualify
 from haversack.policy.privacy import Privacy
 from haversack.recipes import lookup
-from haversack.route import context_budget, lower_reserve, output_cap, route, shortfall
+from haversack.room import context_budget, lower_reserve, shortfall
+from haversack.route import candidates, cost_unknown, priced, settle
 from haversack.score import Near, score
 from haversack.search_terms import widen
 from haversack.token_estimate import by_characters
@@ -31,6 +32,7 @@ from haversack.types import (
     OverBudget,
     Packed,
     Plan,
+    Problem,
     Request,
     Route,
     Snapshot,
@@ -89,25 +91,44 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders))
     marked = watch.timed("mark", mark, gathered.candidates, plan, privacy)
-    way = watch.timed("route", route, plan.request, marked, settings)
-    past, held = (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy)
-    request = replace(plan.request, history=past)
-    count = services.counter(way.model.tokenizer)
-    scored = watch.timed("score", score, marked, plan, _near(request, snapshot))
-    config = replace(services.pack_config, shares=lookup(request.recipe).shares)
-    packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
-    fixed = fixed_cost(plan, settings, count)
-    way = lower_reserve(way, fixed + request.tools_tokens)
-    history, packed = _fit(request, way, fixed, count, packing=packing, watch=watch)
+    chain = watch.timed("route", candidates, plan, marked, snapshot)
+    scored = watch.timed("score", score, marked, plan, _near(plan.request, snapshot))
+
+    def fit(way: Route) -> _Fitted:
+        """The prompt's parts as this model would get them."""
+        past, held = (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy)
+        request = replace(plan.request, history=past)
+        count = services.counter(way.model.tokenizer)
+        config = replace(services.pack_config, shares=lookup(request.recipe).shares)
+        packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
+        fixed = fixed_cost(plan, settings, count)
+        lowered = lower_reserve(way, fixed + request.tools_tokens)
+        history, packed = _fit(request, lowered, fixed, count, packing=packing, watch=watch)
+        return _Fitted(lowered.reply_reserve, history, packed, held, count)
+
+    way, fitted = settle(chain, fit)
+    way = replace(way, reply_reserve=fitted.reply_reserve)
+    packed, history, count = fitted.packed, fitted.history, fitted.count
     prompt, costs = watch.timed("assemble", assemble, packed, history, plan, settings, count)
-    short = shortfall(way, request, packed.budget)
-    problems = (*request.problems, *privacy.problems, *gathered.problems, *held, *short)
-    use = _token_use(way, costs, request, packed.budget, count)
+    use = _token_use(way, costs, plan.request, packed.budget, count)
+    way = priced(way, chain, use.total)
+    short = (*shortfall(way, plan.request, packed.budget), *cost_unknown(way, chain))
+    problems = (*plan.request.problems, *privacy.problems, *gathered.problems, *fitted.held, *short)
     folders = tuple(folder.key for folder in snapshot.folders)
-    circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index, folders)
+    circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index, folders, way)
     manifest = record(scored, packed, plan, circumstances)
-    way = replace(way, max_output=output_cap(way, use.total))
     return Bundle("completed", prompt, packed.blocks, way, manifest, history, version_hash(prompt, way), problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A prompt's parts, fitted into one model's window. `held`: what of the conversation it may not read."""
+
+    reply_reserve: int
+    history: History
+    packed: Packed
+    held: tuple[Problem, ...]
+    count: TokenCounter
 
 
 async def preview(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:
@@ -138,9 +159,14 @@ def _fit(
     try:
         return history, watch.timed("pack", packing, budget=budget)
     except OverBudget as error:
+        # What pays off with a model is no limit to what must be in: that is the window, or the request's own budget.
+        wanted = way.window if request.budget_tokens is None else request.budget_tokens
+        most = context_budget(way, replace(request, budget_tokens=wanted), system=fixed, question=0, history=0)
         needed = int(str(error.details["needed"]))
-        if needed > context_budget(way, request, system=fixed, question=0, history=0):
-            raise
+        if needed > most:
+            return history, packing(budget=most)  # the refusal with the room that there is
+        if needed <= room - history.tokens_after:
+            return history, watch.timed("pack", packing, budget=needed)
         try:
             history = watch.timed("compact again", compact, request.history, room - needed, count)
         except HaversackError:

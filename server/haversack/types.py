@@ -738,6 +738,7 @@ class Model:
     local: bool
     assumed: bool = False  # not in the catalogue: window and family are safe guesses
     capabilities: tuple[Capability, ...] = ()
+    capabilities_known: bool = True  # False: nobody said what it can do
     requires_key: bool = False
     input_price: str = ""  # US dollars for a million tokens, a decimal number; "" when not known
     output_price: str = ""

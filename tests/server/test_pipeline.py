@@ -252,18 +252,33 @@ def test_preview_has_the_decisions_without_content(world: World) -> None:
     assert "CANARY" not in repr((preview.history, preview.prompt, preview.blocks))
 
 
-def test_what_is_required_and_does_not_fit_is_refused(world: World) -> None:
-    """The error lists the items; nothing is left out silently."""
-
+def required_file(n_lines: int) -> Services:
     async def given(plan: Plan, workspace: Workspace) -> Gathered:
         big: Candidate = make_candidate(
-            "big", make_file("big.py", 3_000), kind=Kind.FILE, source=Source.MENTIONS, required=True
+            "big", make_file("big.py", n_lines), kind=Kind.FILE, source=Source.MENTIONS, required=True
         )
         return Gathered((big,), (), ())
 
+    return Services(gather=given)
+
+
+def test_what_is_required_and_does_not_fit_is_refused(world: World) -> None:
+    """The error lists the items, and how much room the window or the request's budget has."""
     with pytest.raises(OverBudget) as caught:
-        ask(world, "how does split_budget work?", Services(gather=given))
+        ask(world, "how does split_budget work?", required_file(30_000))
     assert caught.value.details["items"]
+    assert 90_000 < int(str(caught.value.details["budget"])) < 128_000
+    with pytest.raises(OverBudget) as caught:
+        ask(world, Request("how does split_budget work?", model=MODEL, budget_tokens=1_000), required_file(3_000))
+    assert caught.value.details["budget"] == 1_000
+
+
+def test_what_is_required_may_take_more_than_pays_off(world: World) -> None:
+    """Only the window and the request's own budget refuse what must be in."""
+    bundle = ask(world, "how does split_budget work?", required_file(3_000))
+    assert bundle.blocks[0].spans == ((0, 3_000),)
+    assert bundle.manifest.tokens.context > bundle.route.model.gather_budget
+    assert bundle.manifest.tokens.total + bundle.route.reply_reserve <= bundle.route.window
 
 
 def test_problems_of_all_stages_are_in_the_bundle(world: World) -> None:

@@ -4,30 +4,58 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 
-from haversack.types import Model, Settings
+from haversack.types import Capability, DeclaredModel, Model, Settings
+
+# Family and provider of a model that nothing is known of.
+UNKNOWN = "unknown"
 
 
-def resolve(name: str, settings: Settings) -> Model:
+def resolve(name: str, settings: Settings, declared: Sequence[DeclaredModel] = ()) -> Model:
     """The model called `name` (`provider/model` or a bare name); for an unknown one, safe guesses with `assumed` set.
 
-    A window the user declared in `models.windows` wins over the catalogue's, and counts as known.
+    What `declared` says of it wins over the catalogue, and a window of the user's own `models.windows` over both.
+    Whether it is local follows from its provider alone, since text goes where the provider is.
     """
     catalogue = load()
     provider, bare = _split(name.strip())
     family = _match(bare, catalogue)
     if family is None:
-        model = replace(catalogue.unknown, name=bare or name, provider=provider or "unknown")
+        model = replace(catalogue.unknown, name=bare or name, provider=provider or UNKNOWN)
     else:
         model = replace(family, name=bare, provider=provider or family.provider)
-    model = replace(model, local=_is_local(provider, bare, catalogue))
-    window = _declared_window(name, bare, settings)
+        input_price, output_price = _prices(bare, model.provider, catalogue)
+        model = replace(model, input_price=input_price, output_price=output_price)
+    model = replace(
+        model,
+        local=_is_local(provider, bare, catalogue),
+        # A model without a provider is one that somebody runs: there is nobody to hold a key of.
+        requires_key=model.provider != UNKNOWN and model.provider not in catalogue.local_providers,
+    )
+    mine = _declared(name, declared)
+    if mine is not None:
+        model = _merged(model, mine)
+    window = _declared_window(name, bare, settings.custom_windows)
     if window is None:
         return model
     return replace(model, window=window, max_output=min(model.max_output, window), assumed=False)
+
+
+def is_known(name: str, declared: Sequence[DeclaredModel] = (), windows: Mapping[str, int] | None = None) -> bool:
+    """Whether anything is known of the model: by its family, a declaration, or a window of the settings."""
+    bare = _split(name.strip())[1]
+    if _match(bare, load()) is not None or _declared(name, declared) is not None:
+        return True
+    return windows is not None and _declared_window(name, bare, windows) is not None
+
+
+def full_name(model: Model) -> str:
+    """`provider/model`, as policies and requests write it."""
+    return f"{model.provider}/{model.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +68,17 @@ class Catalogue:
     default_model: str
     assumed_window: int
     local_providers: frozenset[str]
+    prices: tuple[_Price, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Price:
+    """US dollars for a million tokens, for one normalised name at its maker's own service."""
+
+    name: str
+    provider: str
+    input: str
+    output: str
 
 
 @lru_cache(maxsize=1)
@@ -48,14 +87,15 @@ def load() -> Catalogue:
     default = raw["default"]
     unknown = Model(
         name="",
-        provider="unknown",
-        family="unknown",
+        provider=UNKNOWN,
+        family=UNKNOWN,
         window=default["window"],
         max_output=default["max_output"],
         tokenizer=default["tokenizer"],
         gather_budget=default["gather_budget"],
         local=False,
         assumed=True,
+        capabilities_known=False,
     )
     families: list[Model] = []
     patterns: dict[str, Model] = {}
@@ -69,6 +109,7 @@ def load() -> Catalogue:
             tokenizer=row["tokenizer"],
             gather_budget=row["gather_budget"],
             local=False,
+            capabilities=tuple(Capability(each) for each in row["capabilities"]),
         )
         families.append(family)
         for pattern in row["match"]:
@@ -80,6 +121,11 @@ def load() -> Catalogue:
         default_model=default["model"],
         assumed_window=default["window"],
         local_providers=frozenset(raw["local_providers"]),
+        prices=tuple(
+            _Price(normalise(name), row["provider"], row["input"], row["output"])
+            for row in raw["price"]
+            for name in row["match"]
+        ),
     )
 
 
@@ -124,6 +170,43 @@ def _ends_part(pattern: str, following: str) -> bool:
     return not following.isalnum() or (following.isdigit() and pattern[-1].isalpha())
 
 
+# What may follow a name in the name of the same model: a date, and a host's version after it.
+_DATED = re.compile(r"-?(?:latest|\d{8}|\d{4}-\d{2}-\d{2}|\d{4})?(?:-?v\d+(?::\d+)?)?")
+
+
+def _prices(bare: str, provider: str, catalogue: Catalogue) -> tuple[str, str]:
+    """What the model costs at this provider, "" where that is not known. The longest name that fits is its own."""
+    normal = normalise(bare)
+    fitting = [
+        price
+        for price in catalogue.prices
+        if price.provider == provider and normal.startswith(price.name) and _DATED.fullmatch(normal, len(price.name))
+    ]
+    best = max(fitting, key=lambda price: len(price.name), default=None)
+    return (best.input, best.output) if best is not None else ("", "")
+
+
+def _declared(name: str, declared: Sequence[DeclaredModel]) -> DeclaredModel | None:
+    """The first declaration of this very model: an earlier layer's word stands."""
+    wanted = _split(name.strip().lower())
+    return next((each for each in declared if _split(each.name.strip().lower()) == wanted), None)
+
+
+def _merged(model: Model, mine: DeclaredModel) -> Model:
+    window = mine.window or model.window
+    return replace(
+        model,
+        window=window,
+        max_output=min(mine.max_output or model.max_output, window),
+        assumed=model.assumed and not mine.window,
+        capabilities=model.capabilities if mine.capabilities is None else mine.capabilities,
+        capabilities_known=True,
+        requires_key=model.requires_key if mine.requires_key is None else mine.requires_key,
+        input_price=mine.input_price or model.input_price,
+        output_price=mine.output_price or model.output_price,
+    )
+
+
 def _is_local(provider: str, bare: str, catalogue: Catalogue) -> bool:
     return provider in catalogue.local_providers and not is_forwarded(bare)
 
@@ -133,9 +216,9 @@ def is_forwarded(name: str) -> bool:
     return re.search(r"[:-]cloud$", name.strip().lower()) is not None
 
 
-def _declared_window(name: str, bare: str, settings: Settings) -> int | None:
+def _declared_window(name: str, bare: str, windows: Mapping[str, int]) -> int | None:
     wanted = {name.strip().lower(), bare.lower()}
-    for declared, window in settings.custom_windows.items():
+    for declared, window in windows.items():
         if declared.strip().lower() in wanted:
             return window
     return None

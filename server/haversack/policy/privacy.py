@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from haversack.policy.patterns import MAX_REMEMBERED, Pattern, compile_pattern, spell, steps
 from haversack.types import Problem, Settings
-from haversack_index.globs import compile_glob
-
-# A path and its parents are asked about again and again in one request, and never in more than this many forms.
-MAX_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
     """Compiled privacy settings. With `closed`, a pattern could not be understood, so everything is restricted."""
 
-    patterns: tuple[_Pattern, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     closed: bool = False
     problems: tuple[Problem, ...] = ()
     folders: tuple[str, ...] = ()
@@ -28,7 +22,7 @@ class Privacy:
     @classmethod
     def compile(cls, settings: Settings, folders: Sequence[str] = ()) -> Privacy:
         """From `privacy.restrictedPaths` and `privacy.remote.blockedPaths`. `folders`: keys of workspace folders."""
-        patterns: list[_Pattern] = []
+        patterns: list[Pattern] = []
         problems: list[Problem] = []
         closed = False
         for text in (*settings.restricted_paths, *settings.remote_blocked_paths):
@@ -38,14 +32,14 @@ class Privacy:
             if line.startswith("!"):
                 problems.append(_no_exceptions(text))
                 continue
-            pattern = _compile(line)
+            pattern = compile_pattern(line)
             if pattern is None:
                 closed = True
                 problems.append(_not_understood(text))
             else:
                 patterns.append(pattern)
         # The longest key first: `api/v2` must not be read as folder `api` and path `v2/…`.
-        keys = tuple(sorted((_spell(key) for key in folders), key=len, reverse=True))
+        keys = tuple(sorted((spell(key) for key in folders), key=len, reverse=True))
         return cls(tuple(patterns), closed, tuple(problems), keys)
 
     @property
@@ -63,57 +57,21 @@ class Privacy:
         if known is None:
             if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
-            known = self._known[path] = self._matches(_spell(path))
+            known = self._known[path] = self._matches(spell(path))
         return known
 
     def restricts_origin(self, origin: str) -> bool:
         """The same for an origin, `folder/path`. When its folder is not known, both readings are tried."""
         if self.closed or not self.patterns:
             return self.closed
-        spelled = _spell(origin)
+        spelled = spell(origin)
         for key in self.folders:
             if spelled.startswith(f"{key}/"):
                 return self.restricts(spelled[len(key) + 1 :])
         return self.restricts(spelled) or ("/" in spelled and self.restricts(spelled.split("/", 1)[1]))
 
     def _matches(self, path: str) -> bool:
-        parts = path.split("/")
-        for n_parts in range(1, len(parts) + 1):
-            whole, name = "/".join(parts[:n_parts]).encode(), parts[n_parts - 1].encode()
-            is_directory = n_parts < len(parts)
-            for pattern in self.patterns:
-                if pattern.directory and not is_directory:
-                    continue
-                if pattern.expression.match(whole if pattern.anchored else name):
-                    return True
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """`anchored` patterns see the path from the folder's root, the others each name in it."""
-
-    expression: re.Pattern[bytes]
-    anchored: bool
-    directory: bool
-
-
-def _compile(line: str) -> _Pattern | None:
-    """A pattern as in `.gitignore`; None when it is malformed or can match nothing, which is never what was meant."""
-    directory = line.endswith("/")
-    body = unicodedata.normalize("NFC", line.rstrip("/")).casefold()
-    anchored = "/" in body
-    try:
-        expression = compile_glob(body.removeprefix("/").encode(), fold=True) if body else None
-    except (re.error, UnicodeError, RecursionError):
-        return None
-    return None if expression is None else _Pattern(expression, anchored, directory)
-
-
-def _spell(path: str) -> str:
-    """One spelling of a path. Letter case and composition are ignored: on some disks they name the same file."""
-    plain = path.encode("utf-8", "replace").decode()
-    return posixpath.normpath(unicodedata.normalize("NFC", plain).casefold()).lstrip("/")
+        return any(pattern.matches(step) for step in steps(path) for pattern in self.patterns)
 
 
 def _not_understood(text: str) -> Problem:

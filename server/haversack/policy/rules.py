@@ -1,0 +1,150 @@
+"""Which routing rule a turn falls under. Conditions of different kinds all hold, of several globs one is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from haversack.policy.patterns import MAX_REMEMBERED, Pattern, Step, compile_pattern, spell, steps
+from haversack.types import Intent, RoutingRule
+
+# Compiled rules kept: a session has one list, and one more for each request that brings its own.
+_MOST_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The rule that won, and the path of the turn and the glob it is there for; both "" for a rule without paths."""
+
+    rule: RoutingRule
+    path: str = ""
+    glob: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What matched, as a person reads it."""
+        held = [f"the task is {self.rule.intent.value}"] if self.rule.intent is not None else []
+        held += [f"{self.path} is in {self.glob}"] if self.path else []
+        return f"{self.rule.name}: {' and '.join(held) or 'it takes every request'}"
+
+
+def match(rules: Sequence[RoutingRule], intent: Intent, paths: Iterable[str]) -> Match | None:
+    """The first rule that matches, by priority, then by how much it asks (paths and intent, paths, intent, nothing),
+    then in the order given. `paths` are relative to their workspace folders."""
+    turn = tuple(paths)
+    rule = _compiled(tuple(rules)).first(intent, turn)
+    return None if rule is None else Match(rule, *_because(rule, turn))
+
+
+def specificity(rule: RoutingRule) -> int:
+    """How much a rule asks; of two with one priority the higher goes first."""
+    return 2 * bool(rule.paths) + (rule.intent is not None)
+
+
+def glob_pattern(glob: str) -> Pattern | None:
+    """A rule's glob; None for one that matches nothing: a malformed one, a comment, an exception."""
+    line = glob.strip()
+    return None if not line or line.startswith(("#", "!")) else compile_pattern(line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """`rules` are in the order they are tried. A set of rules is the bits of a number: bit 0 is the first rule.
+
+    `anchored` globs are found by the directories they begin with, so that a path meets only those it can match.
+    """
+
+    given: tuple[RoutingRule, ...]
+    rules: tuple[RoutingRule, ...]
+    for_intent: dict[Intent, int]
+    pathless: int
+    anchored: dict[bytes, list[tuple[Pattern, int]]]
+    names: list[tuple[Pattern, int]]
+    _paths: dict[str, int] = field(default_factory=dict[str, int])
+    _directories: dict[bytes, int] = field(default_factory=dict[bytes, int])
+
+    def first(self, intent: Intent, paths: Iterable[str]) -> RoutingRule | None:
+        matched = self.pathless
+        known = self._paths
+        for path in paths:
+            rules = known.get(path)
+            matched |= self._look(path) if rules is None else rules
+        matched &= self.for_intent[intent]
+        return self.rules[(matched & -matched).bit_length() - 1] if matched else None
+
+    def _look(self, path: str) -> int:
+        if len(self._paths) + len(self._directories) >= MAX_REMEMBERED:
+            self._paths.clear()
+            self._directories.clear()
+        rules = 0
+        for step in steps(spell(path)):
+            if not step.is_directory:
+                rules |= self._of(step)
+                continue
+            known = self._directories.get(step.whole)
+            if known is None:
+                known = self._directories[step.whole] = self._of(step)
+            rules |= known
+        self._paths[path] = rules
+        return rules
+
+    def _of(self, step: Step) -> int:
+        """The rules with a glob for this very path or directory."""
+        rules = 0
+        for pattern, bits in self.names:
+            if rules | bits != rules and pattern.matches(step):
+                rules |= bits
+        head = step.whole
+        while head:
+            head = head.rpartition(b"/")[0]
+            for pattern, bits in self.anchored.get(head, ()):
+                if rules | bits != rules and pattern.matches(step):
+                    rules |= bits
+        return rules
+
+
+_kept: tuple[_Compiled, ...] = ()
+
+
+def _compiled(rules: tuple[RoutingRule, ...]) -> _Compiled:
+    """Kept by value. Comparing lists of the same rules costs nothing; hashing a thousand rules costs milliseconds."""
+    global _kept  # noqa: PLW0603 - replaced whole, so that threads see the old one or the new one
+    for compiled in _kept:
+        if compiled.given == rules:
+            return compiled
+    compiled = _compile(rules)
+    _kept = (compiled, *_kept[: _MOST_KEPT - 1])
+    return compiled
+
+
+def _compile(given: tuple[RoutingRule, ...]) -> _Compiled:
+    ordered = tuple(sorted(given, key=lambda rule: (rule.priority, -specificity(rule))))
+    for_intent = dict.fromkeys(Intent, 0)
+    pathless = 0
+    globs: dict[str, int] = {}
+    for at, rule in enumerate(ordered):
+        bit = 1 << at
+        for intent in Intent if rule.intent is None else (rule.intent,):
+            for_intent[intent] |= bit
+        if not rule.paths:
+            pathless |= bit
+        for glob in rule.paths:
+            globs[glob] = globs.get(glob, 0) | bit
+    anchored: dict[bytes, list[tuple[Pattern, int]]] = {}
+    names: list[tuple[Pattern, int]] = []
+    for glob, bits in globs.items():
+        pattern = glob_pattern(glob)
+        if pattern is not None:
+            (anchored.setdefault(pattern.head, []) if pattern.anchored else names).append((pattern, bits))
+    return _Compiled(given, ordered, for_intent, pathless, anchored, names)
+
+
+def _because(rule: RoutingRule, paths: Iterable[str]) -> tuple[str, str]:
+    """The first path of the turn that a glob of the rule matches, and that glob."""
+    patterns = [(glob, pattern) for glob in rule.paths if (pattern := glob_pattern(glob)) is not None]
+    for path in paths if patterns else ():
+        taken = tuple(steps(spell(path)))
+        for glob, pattern in patterns:
+            if any(pattern.matches(step) for step in taken):
+                return path, glob
+    return "", ""
