@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 from haversack import uris
 from haversack.classify import classify
 from haversack.memory import MemoryStore
+from haversack.policy.documents import DocumentGate
 from haversack.types import Diagnostic, Document, Folder, Plan, Policy, Request, Settings, Snapshot
 from haversack.workspace import Workspace
 from haversack_index.chunk import parse_file
+from haversack_index.documents import Access
 from haversack_index.lexical import words
 from haversack_index.text import content_hash
 from haversack_index.types import (
@@ -84,6 +86,12 @@ class FakeIndex:
     def files(self) -> tuple[FileRecord, ...]:
         return tuple(record for path in self.parsed if (record := self.file(path)) is not None)
 
+    def document(self, path: str, content_hash: str, access: Access) -> FileRecord | None:
+        return record if (record := self.file(path)) is not None and record.content_hash == content_hash else None
+
+    def sections(self, path: str, content_hash: str, access: Access) -> tuple[Symbol, ...]:
+        return self.symbols(path) if self.document(path, content_hash, access) is not None else ()
+
     def imports(self, path: str) -> tuple[str, ...]:
         return self.parsed[path].imports if path in self.parsed else ()
 
@@ -141,8 +149,11 @@ class World:
             folders, self.documents, self.settings, self.now, self.diagnostics, (), self.trusted, self.policy
         )
 
-    def workspace(self) -> Workspace:
-        return Workspace(self.snapshot(), self.indexes, POOL, memory=self.memory, cache_dir=self.cache_dir)
+    def workspace(self, request: Request | None = None) -> Workspace:
+        """For whoever makes the request; without one, for a caller who is of no tenant."""
+        gate = DocumentGate.of(self.snapshot(), request)
+        known = {"memory": self.memory, "cache_dir": self.cache_dir}
+        return Workspace(self.snapshot(), self.indexes, POOL, gate=gate, **known)
 
     def plan(self, request: Request | str, **changes: Any) -> Plan:
         asked = Request(request) if isinstance(request, str) else request

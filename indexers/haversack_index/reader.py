@@ -16,6 +16,7 @@ import apsw
 from haversack_index.count import count_files
 from haversack_index.database import (
     SEPARATOR,
+    Bindings,
     Cursor,
     cursor_of,
     database_path,
@@ -24,6 +25,7 @@ from haversack_index.database import (
     open_reading,
     storable,
 )
+from haversack_index.documents import STATEMENTS, Access, admit, values
 from haversack_index.lexical import MAX_WORD_CHARS
 from haversack_index.search import Shared, search
 from haversack_index.types import (
@@ -134,6 +136,16 @@ class IndexReader:
     def file(self, path: str) -> FileRecord | None:
         rows = self._rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE path=?", (path,))
         return FileRecord(*rows[0]) if rows else None
+
+    def document(self, path: str, content_hash: str, access: Access) -> FileRecord | None:
+        """What the index knows of a document whose text has this hash, if its reader may have it."""
+        rows = self._rows(STATEMENTS["document"], values(path, content_hash, access), access)
+        return FileRecord(*rows[0]) if rows else None
+
+    def sections(self, path: str, content_hash: str, access: Access) -> tuple[Symbol, ...]:
+        """The symbols of such a document in its order."""
+        rows = self._rows(STATEMENTS["sections"], values(path, content_hash, access), access)
+        return tuple(_symbol_of(row) for row in rows)
 
     def why_skipped(self, path: str) -> str:
         """Why the last pass left this file out; "" for one it took, never saw, or skipped with a whole folder."""
@@ -256,10 +268,12 @@ class IndexReader:
             self._connections.remove(opened.connection)
         opened.connection.close()
 
-    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _rows(self, sql: str, values: Bindings = (), access: Access | None = None) -> list[tuple[Any, ...]]:
         try:
-            clean = tuple(storable(value) if isinstance(value, str) else value for value in values)
-            return cursor_of(self._open().connection).execute(sql, clean).fetchall()
+            connection = self._open().connection
+            if access is not None:
+                admit(connection, access)
+            return cursor_of(connection).execute(sql, _storable(values)).fetchall()
         except apsw.CantOpenError:
             return []
         except apsw.Error:
@@ -275,26 +289,35 @@ class IndexReader:
     def _symbols(self, where: str, values: tuple[Any, ...]) -> list[Symbol]:
         sql = f"SELECT {_SYMBOL_COLUMNS} FROM symbols s JOIN files f ON f.id=s.file_id WHERE {where}"
         rows = self._rows(f"{sql} ORDER BY s.depth, f.path, s.line LIMIT 5000", values)
-        return [
-            Symbol(
-                name=name,
-                kind=SymbolKind(kind),
-                span=Span(path, start, end),
-                line=line,
-                signature_end=signature_end,
-                container=tuple(container.split(SEPARATOR)) if container else (),
-                signature=signature,
-                language=language,
-                depth=depth,
-            )
-            for name, kind, path, start, end, line, signature_end, container, signature, language, depth in rows
-        ]
+        return [_symbol_of(row) for row in rows]
 
     def _all_paths(self) -> tuple[str, ...]:
         generation = self.generation
         if self._paths is None or self._paths[0] != generation:
             self._paths = (generation, tuple(row[0] for row in self._rows("SELECT path FROM files")))
         return self._paths[1]
+
+
+def _symbol_of(row: tuple[Any, ...]) -> Symbol:
+    """A row of `_SYMBOL_COLUMNS`."""
+    name, kind, path, start, end, line, signature_end, container, signature, language, depth = row
+    return Symbol(
+        name=name,
+        kind=SymbolKind(kind),
+        span=Span(path, start, end),
+        line=line,
+        signature_end=signature_end,
+        container=tuple(container.split(SEPARATOR)) if container else (),
+        signature=signature,
+        language=language,
+        depth=depth,
+    )
+
+
+def _storable(values: Bindings) -> Bindings:
+    if isinstance(values, dict):
+        return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+    return tuple(storable(value) if isinstance(value, str) else value for value in values)
 
 
 def _grade(path: str, wanted: str, folded: str) -> int | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from haversack.gatherers import TABLE, Gatherer
-from haversack.types import Candidate, HaversackError, Plan, Problem, Source, Timing
+from haversack.types import Candidate, Detail, FileText, Form, HaversackError, Kind, Plan, Problem, Source, Timing
 from haversack.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -51,14 +51,38 @@ async def gather(
             task.cancel()
     # Sources must not overwrite each other in the manifest: the first candidate of an id stands.
     first = {each.id: each for result in reversed(results) for each in reversed(result[0])}
+    found = tuple(each for result in results for each in result[0] if first[each.id] is each)
     return Gathered(
-        candidates=tuple(each for result in results for each in result[0] if first[each.id] is each),
+        candidates=(*found, *_withheld(workspace, found)),
         problems=tuple(problem for result in results for problem in result[1]),
         timings=tuple(result[2] for result in results),
         index={
             folder: {"generation": generation, "tier": tier.value}
             for folder, (generation, tier) in sorted(workspace.searched.items())
         },
+    )
+
+
+def _withheld(workspace: Workspace, found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """A row for each document that some source asked for and the reader may not have."""
+    told = {origin for each in found for origin in each.origins}
+    places = [f"{folder}/{path}" for folder, path in workspace.withheld]
+    return tuple(
+        Candidate(
+            id=f"withheld:{name}",
+            source=Source.DOCUMENT,
+            kind=Kind.FILE,
+            title=name.removeprefix("/"),
+            relevance=0.0,
+            parts=(),
+            why="a source asked for it",
+            file=FileText(folder, path, (), "", ""),
+            forms=(Form(Detail.FULL, ()),),
+            origins=(name,),
+            refused=(reason,),
+        )
+        for name, ((folder, path), reason) in sorted(zip(places, workspace.withheld.items(), strict=True))
+        if name not in told
     )
 
 

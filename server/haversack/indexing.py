@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from haversack.config import walk_rules
+from haversack.index_view import Index
 from haversack.outbound import is_on_this_machine
 from haversack.policy.catalogue import is_forwarded
 from haversack.types import Folder, Settings
-from haversack.workspace import Index
 from haversack_index.client import WorkerEvent
 from haversack_index.types import IndexState, IndexStatus
 

@@ -9,24 +9,49 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from haversack import bugs, uris
+from haversack.policy.documents import DocumentGate
 from haversack.policy.privacy import Privacy
-from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Source
+from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Reason, Source
 
 # What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
 _GUESSES = frozenset({Source.HYBRID, Source.KNOWLEDGE, Source.EDITS})
 # What stands for a message that a remote model may not read; calls keep their ids, so that results still pair up.
 WITHHELD = "[left out: it quotes files that no remote model may read]"
+WITHHELD_DOCUMENT = "[left out: it quotes documents that are kept from this prompt]"
+OPEN = DocumentGate()
 # Kinds that are no text of one file; all the others quote files and must say which.
 _ORIGINLESS = frozenset({Kind.ARCHITECTURE, Kind.MEMORY, Kind.TEAM, Kind.SUPPLIED})
 
 
-def mark(candidates: Sequence[Candidate], plan: Plan, privacy: Privacy) -> tuple[Marked, ...]:
+def mark(
+    candidates: Sequence[Candidate], plan: Plan, privacy: Privacy, gate: DocumentGate = OPEN
+) -> tuple[Marked, ...]:
     """One `Marked` for each candidate, in the same order. Pure."""
     supplied = {item.id: item.required for item in plan.request.supplied}
     return tuple(
-        Marked(candidate, _is_required(candidate, supplied), _is_restricted(candidate, privacy), candidate.refused)
+        Marked(
+            candidate,
+            _is_required(candidate, supplied),
+            _is_restricted(candidate, privacy),
+            candidate.refused or _kept_back(candidate, gate),
+        )
         for candidate in candidates
     )
+
+
+def keep_documents(messages: Sequence[Message], gate: DocumentGate) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
+    """The conversation as this reader may have it, with any model: quotes of documents kept from it are gone. Pure."""
+    held = [any(gate.reason_of_origin(origin) is not None for origin in message.origins) for message in messages]
+    if not any(held):
+        return tuple(messages), ()
+    problem = Problem(
+        "mark",
+        "history_withheld",
+        f"{sum(held)} earlier messages quote documents that are kept from this prompt and were left out.",
+    )
+    pairs = zip(messages, held, strict=True)
+    kept = tuple(_withheld(message, WITHHELD_DOCUMENT) if is_held else message for message, is_held in pairs)
+    return kept, (problem,)
 
 
 def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
@@ -45,9 +70,9 @@ def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[M
     )
 
 
-def _withheld(message: Message) -> Message:
+def _withheld(message: Message, notice: str = WITHHELD) -> Message:
     calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
-    return replace(message, content=WITHHELD, tool_calls=calls)
+    return replace(message, content=notice, tool_calls=calls)
 
 
 def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:
@@ -56,6 +81,15 @@ def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:
             bugs.report("a source that guesses calls its candidate required", candidate)
         return False
     return candidate.required or (candidate.source is Source.SUPPLIED and supplied.get(candidate.id, False))
+
+
+def _kept_back(candidate: Candidate, gate: DocumentGate) -> tuple[Reason, ...]:
+    """Why the reader may not have it, by every document whose text is inside."""
+    if not gate.active:
+        return ()
+    own = (gate.reason(candidate.file.path),) if candidate.file is not None else ()
+    reasons = (*own, *(gate.reason_of_origin(origin) for origin in candidate.origins))
+    return tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
 
 
 def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:

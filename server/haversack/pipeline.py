@@ -13,9 +13,10 @@ from haversack.classify import classify
 from haversack.compact import compact
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
-from haversack.mark import mark, mark_history
+from haversack.mark import keep_documents, mark, mark_history
 from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
+from haversack.policy.documents import DocumentGate
 from haversack.policy.eligibility import qualify
 from haversack.policy.privacy import Privacy
 from haversack.recipes import lookup
@@ -90,7 +91,10 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     """Everything after gathering: a function of its arguments, but for the times in the manifest."""
     settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders))
-    marked = watch.timed("mark", mark, gathered.candidates, plan, privacy)
+    gate = DocumentGate.of(snapshot, plan.request)
+    marked = watch.timed("mark", mark, gathered.candidates, plan, privacy, gate)
+    past, withheld = keep_documents(plan.request.history, gate)
+    plan = replace(plan, request=replace(plan.request, history=past))
     chain = watch.timed("route", candidates, plan, marked, snapshot)
     scored = watch.timed("score", score, marked, plan, _near(plan.request, snapshot))
 
@@ -113,7 +117,8 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
     use = _token_use(way, costs, plan.request, packed.budget, count)
     way = priced(way, chain, use.total)
     short = (*shortfall(way, plan.request, packed.budget), *cost_unknown(way, chain))
-    problems = (*plan.request.problems, *privacy.problems, *gathered.problems, *fitted.held, *short)
+    told = (*plan.request.problems, *privacy.problems, *gate.problems)
+    problems = (*told, *gathered.problems, *withheld, *fitted.held, *short)
     folders = tuple(folder.key for folder in snapshot.folders)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index, folders, way)
     manifest = record(scored, packed, plan, circumstances)

@@ -103,7 +103,7 @@ def _absolute(
     value: str, spelling: str, folders: Sequence[Folder], is_open: Callable[[str, str], bool]
 ) -> Place | None:
     for folder in folders:
-        relative = _relative(spelling, folder.root)
+        relative = relative_to(spelling, folder.root)
         if relative is not None:
             return next(_in_folders(value, relative, (folder,), is_open), None)
     # The workspace may have been opened through a link: compare where the path really leads.
@@ -131,13 +131,13 @@ def _real_place(value: str, path: str, folders: Sequence[Folder]) -> Place | Non
     except OSError:  # a link that was there was not when it was read
         return None
     for folder in folders:
-        relative = _relative(real, folder.root)
+        relative = relative_to(real, folder.root)
         if relative is not None:
             return Place(folder.key, relative, os.path.isdir(real)) if os.path.exists(real) else None
     raise outside(value)
 
 
-def _relative(path: str, root: str) -> str | None:
+def relative_to(path: str, root: str) -> str | None:
     """`path` below `root` with `/` between parts, or None; compared part by part, so `/ws-evil` is not in `/ws`."""
     if os.name == "nt":
         if os.path.normcase(path) == os.path.normcase(root):

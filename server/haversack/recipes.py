@@ -56,6 +56,9 @@ def _without(shares: Mapping[Kind, float], *kinds: Kind) -> dict[Kind, float]:
     return {kind: share for kind, share in shares.items() if kind not in kinds}
 
 
+# The one recipe that is about a document that was chosen, not about whatever helps.
+DOCUMENT = "document"
+
 _ALL = (
     Recipe("chat", "Any question about the workspace.", _CHAT),
     # Who wrote it and how the project is laid out do not help to change a place that is already known.
@@ -74,6 +77,12 @@ _ALL = (
         "explain",
         "Understand code or the project: overview and layout count more, edits not at all.",
         {**_without(_CHAT, Kind.EDIT, Kind.DIAGNOSTIC, Kind.DIFF), Kind.OVERVIEW: 0.4, Kind.ARCHITECTURE: 0.25},
+    ),
+    # The card says what the sections are sections of; what one of the two leaves, the other may use.
+    Recipe(
+        DOCUMENT,
+        "One document: what it is, and its sections in a few words each.",
+        {Kind.DOCUMENT_IDENTITY: 0.1, Kind.SECTION_SUMMARY: 0.9},
     ),
 )
 RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in _ALL}

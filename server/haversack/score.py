@@ -52,8 +52,9 @@ def _tiers(plan: Plan) -> tuple[frozenset[str], ...]:
         middle = [diff, code, about]
     if plan.broad or plan.practical:
         middle = [about, *(group for group in middle if group is not about)]
-    head = [frozenset({"required", Kind.SELECTION, Kind.FILE}), frozenset({"rule"})]
-    return (*head, frozenset({Kind.DIAGNOSTIC, Kind.EDIT}), *middle, frozenset({Kind.MEMORY}), frozenset({Kind.TEAM}))
+    head = [frozenset({"required", Kind.SELECTION, Kind.FILE, Kind.DOCUMENT_IDENTITY}), frozenset({"rule"})]
+    beside = frozenset({Kind.DIAGNOSTIC, Kind.EDIT, Kind.SECTION_SUMMARY})
+    return (*head, beside, *middle, frozenset({Kind.MEMORY}), frozenset({Kind.TEAM}))
 
 
 def _score_one(item: Marked, plan: Plan, near: Near, tiers: tuple[frozenset[str], ...]) -> Scored:

@@ -26,6 +26,7 @@ from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
+from haversack.policy.documents import DocumentGate
 from haversack.record_form import Record
 from haversack.recorder import Recorder, Verification
 from haversack.records import Records
@@ -153,7 +154,13 @@ class Session:
         recorded = self._recorder.take_problems() if self._recorder is not None else ()
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
         workspace = Workspace(
-            frozen, indexes, self._pool, memory=self._memory, cache_dir=self._cache_dir, texts=self._texts
+            frozen,
+            indexes,
+            self._pool,
+            memory=self._memory,
+            cache_dir=self._cache_dir,
+            texts=self._texts,
+            gate=DocumentGate.of(frozen, request),
         )
         return replace(request, problems=(*request.problems, *self.settings_problems, *recorded)), workspace
 

@@ -356,6 +356,33 @@ class Request:
     providers: tuple[str, ...] | None = None  # providers the client holds keys for; None: it did not say
     failed: tuple[FailedModel, ...] = ()  # models that could not answer this turn, as the client saw it
     problems: tuple[Problem, ...] = ()  # found while reading the request (an unknown field, a bad mention)
+    tenant: str = ""  # whose documents the caller may see, besides those that are nobody's alone
+    document: DocumentSelection | None = None  # one document is asked for, not whatever helps with the text
+
+
+class Purpose(StrEnum):
+    """Who gets to read what was selected."""
+
+    AGENT = "agent"
+    VIEW = "view"  # a person, on a screen
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFocus:
+    """Where in a document the question points: sections by id, a range, the words that were selected in it."""
+
+    section_ids: tuple[str, ...] = ()
+    range: Range | None = None
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSelection:
+    """`document` is a URI, or a path as mentions write it."""
+
+    document: str
+    focus: DocumentFocus | None = None
+    purpose: Purpose = Purpose.AGENT
 
 
 # --- policy: which model may serve what; read from policy files and settings, weakest layer first ------------------
@@ -573,6 +600,7 @@ class Source(StrEnum):
     DIAGNOSTICS = "diagnostics"
     DIFF = "diff"
     SUPPLIED = "supplied"
+    DOCUMENT = "document"  # a selected document, and what the gate on documents kept from the other sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -621,6 +649,8 @@ class Kind(StrEnum):
     MEMORY = "memory"
     TEAM = "team"
     SUPPLIED = "supplied"
+    DOCUMENT_IDENTITY = "document"  # what a selected document is
+    SECTION_SUMMARY = "section"  # one of its sections in a few words
 
 
 class Detail(StrEnum):
@@ -679,6 +709,7 @@ class Candidate:
     flags: tuple[str, ...] = ()  # e.g. "unsaved", "stale-index", "instruction-like"
     refused: tuple[Reason, ...] = ()  # not empty: a row of the manifest and no more, its `file` holds no line
     verdict: Verdict | None = None  # of a supplied item
+    order: int | None = None  # its place in the one document that it is a part of; parts are served in this order
 
 
 # --- mark → Marked ----------------------------------------------------------------------------------------------
@@ -709,6 +740,8 @@ class Reason(StrEnum):
     SUPPLIED_BUDGET = "over the budget of supplied items"
     NO_SCOPE = "the request names no scope to judge it in"
     MALFORMED = "malformed"
+    PRIVILEGED = "privileged document"
+    STRATEGY = "strategy document, for people only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -958,3 +991,46 @@ class Bundle:
     version_hash: str
     problems: tuple[Problem, ...]
     record_id: str = ""  # under which its record is kept; "" when none is
+
+
+# --- a selected document ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentIdentity:
+    """What a document is. `title` and `gist` are its own words, or None: nothing is invented for them."""
+
+    folder: str
+    path: str
+    title: str | None
+    kind: str  # its language or document type
+    status: str  # "unsaved", "open" or "saved"
+    generation: int | None  # of the index that holds exactly this text; None: no index does
+    n_lines: int
+    n_characters: int
+    gist: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document: its own lines begin at `lines[0]`; `lines` include those of the sections inside it."""
+
+    id: str
+    order: int
+    kind: str
+    heading_path: tuple[str, ...]
+    summary: str
+    summary_truncated: bool
+    lines: tuple[int, int]
+    focus: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The reply for one document. `sections` are the served ones; `truncated`: there are others."""
+
+    bundle: Bundle
+    identity: DocumentIdentity
+    sections: tuple[Section, ...]
+    focus: DocumentFocus | None
+    truncated: bool

@@ -10,50 +10,26 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from haversack import uris
 from haversack.config import walk_rules
+from haversack.index_view import Index, VisibleIndex
 from haversack.memory import MemoryStore
-from haversack.places import Place, find_places
+from haversack.places import Place, find_places, relative_to
+from haversack.policy.documents import DocumentGate
 from haversack.text_cache import TextCache
-from haversack.types import Document, FileText, Folder, Snapshot
+from haversack.types import Document, FileText, Folder, Reason, Snapshot
 from haversack_index.text import content_hash, split_lines
-from haversack_index.types import (
-    FileRecord,
-    Hit,
-    IndexStatus,
-    ParsedFile,
-    Query,
-    Reference,
-    SearchResult,
-    SkipReason,
-    Symbol,
-    Tier,
-)
+from haversack_index.types import Hit, ParsedFile, SkipReason, Symbol, Tier
 from haversack_index.walk import Checker, Skipped
 
 T = TypeVar("T")
-
-
-class Index(Protocol):
-    """The reading side of one folder's index, as far as gatherers use it."""
-
-    @property
-    def generation(self) -> int: ...
-    def status(self) -> IndexStatus: ...
-    def search(self, query: Query) -> SearchResult: ...
-    def definitions(self, names: Sequence[str], limit: int = 50) -> tuple[Symbol, ...]: ...
-    def references(self, names: Sequence[str], limit: int = 50) -> tuple[Reference, ...]: ...
-    def symbols(self, path: str) -> tuple[Symbol, ...]: ...
-    def file(self, path: str) -> FileRecord | None: ...
-    def files(self) -> tuple[FileRecord, ...]: ...
-    def imports(self, path: str) -> tuple[str, ...]: ...
-    def paths_matching(self, text: str, limit: int = 20) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +65,25 @@ class Workspace:
         memory: MemoryStore | None = None,
         cache_dir: Path | None = None,
         texts: TextCache | None = None,
+        gate: DocumentGate | None = None,
     ) -> None:
-        self.snapshot = snapshot
+        self.gate = gate if gate is not None else DocumentGate.of(snapshot)
+        self.snapshot = _seen_through(self.gate, snapshot)
         self.indexes = indexes
+        if self.gate.tenants:
+            self.indexes = {key: VisibleIndex(each, partial(self._hides_indexed, key)) for key, each in indexes.items()}
+        self.withheld: dict[tuple[str, str], Reason] = {}  # documents asked for that the reader may not have
         self.memory = memory
         self.cache_dir = cache_dir
         self.searched: dict[str, tuple[int, Tier]] = {}  # generation and tier per folder, written by the search
         self._pool = pool
         self._texts = texts if texts is not None else TextCache()
         self._max_size = snapshot.settings.max_file_size
+        self._reasons: dict[tuple[str, str], Reason | None] = {}
         self._folders = {folder.key: folder for folder in snapshot.folders}
         self._open = {
             (document.folder, document.path): document
-            for document in snapshot.documents.values()
+            for document in self.snapshot.documents.values()
             if document.folder is not None and document.path is not None
         }
         self._loaded: dict[tuple[str, str], FileText | SkipReason] = {}
@@ -128,7 +110,25 @@ class Workspace:
                 if document.folder is not None and document.path is not None:
                     return (Place(document.folder, document.path),)
                 return (Place("", document.uri),)
-        return find_places(value, self.snapshot.folders, prefer_folder, self._is_open)
+        places = find_places(value, self.snapshot.folders, prefer_folder, self._is_open)
+        return tuple(place for place in places if not self._hides_place(place))
+
+    def withholds(self, folder: str, path: str) -> Reason | None:
+        """Why the reader may not have this document, by all its names: links and folders in folders give it several."""
+        if not self.gate.active:
+            return None
+        key = (folder, path)
+        if key not in self._reasons:
+            reasons = (self.gate.reason(name) for name in self._names(folder, path))
+            self._reasons[key] = next((reason for reason in reasons if reason is not None), None)
+        reason = self._reasons[key]
+        if reason is not None and reason is not Reason.OUTSIDE:
+            self.withheld[key] = reason
+        return reason
+
+    def hides(self, folder: str, path: str) -> bool:
+        """Whether the document is another tenant's, which is as if it were not there."""
+        return bool(self.gate.tenants) and any(self.gate.hides(name) for name in self._names(folder, path))
 
     def read(self, folder: str, path: str) -> FileText | None:
         """The text of a file as it is now: its open buffer, else the disk; None when it cannot be served as text.
@@ -284,6 +284,25 @@ class Workspace:
         document = self._open.get((folder, path))
         return document is not None and document.dirty
 
+    def _hides_indexed(self, folder: str, path: str) -> bool:
+        """The same for a file of the index, which follows no links: thousands are asked about, without the disk."""
+        full = os.path.join(self._folders[folder].root, path) if folder in self._folders else path
+        return any(self.gate.hides(name) for name in (path, *self._inside(full)))
+
+    def _hides_place(self, place: Place) -> bool:
+        # Patterns name what is in a folder; the folder itself goes when all that it could hold does.
+        return self.hides(place.folder, f"{place.path}/*" if place.is_folder else place.path)
+
+    def _names(self, folder: str, path: str) -> Iterator[str]:
+        """The path, and what the same file is called from every workspace folder that it really lies in."""
+        yield path
+        if folder in self._folders:
+            yield from self._inside(os.path.realpath(os.path.join(self._folders[folder].root, path)))
+
+    def _inside(self, full: str) -> Iterator[str]:
+        plain = full.replace(os.sep, "/")
+        return (name for each in self.snapshot.folders if (name := relative_to(plain, each.root)))
+
     def _is_open(self, folder: str, path: str) -> bool:
         return (folder, path) in self._open
 
@@ -298,6 +317,8 @@ class Workspace:
         return self._loaded[key]
 
     def _load_now(self, folder: str, path: str) -> FileText | SkipReason:
+        if self.withholds(folder, path) is not None:
+            return SkipReason.GONE
         document = self._open.get((folder, path)) if folder else self.document(path)
         if document is not None:
             if folder and not document.dirty:
@@ -311,6 +332,15 @@ class Workspace:
         if folder not in self._folders:
             return SkipReason.GONE
         return self._texts.load(self._folders[folder], path, self._max_size, self.snapshot.now)
+
+
+def _seen_through(gate: DocumentGate, snapshot: Snapshot) -> Snapshot:
+    """The snapshot without open documents of other tenants."""
+    if not gate.tenants:
+        return snapshot
+    seen = {uri: each for uri, each in snapshot.documents.items() if not gate.hides(each.path or each.uri)}
+    recent = tuple(uri for uri in snapshot.recent if uris.canonical(uri) in seen)
+    return replace(snapshot, documents=seen, recent=recent)
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

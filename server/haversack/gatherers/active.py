@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from haversack import uris
 from haversack.gatherers.naming import file_flags, origin, title
-from haversack.gatherers.pointed import ACTIVE, Pointed, file_forms, lines_candidate, refusal, unreadable
+from haversack.gatherers.pointed import ACTIVE, Pointed, file_forms, lines_candidate, refusal, row_reason, unreadable
 from haversack.places import Place
 from haversack.types import ActiveDocument, Candidate, FileText, HaversackError, Kind, Plan, Reason, Source
 from haversack.workspace import Workspace
@@ -31,7 +31,7 @@ def point_at_active(active: ActiveDocument, plan: Plan, workspace: Workspace, fo
     file = workspace.read(place.folder, place.path) if not refused else None
     if file is None:
         why = f"open in front of you, but {refused or unreadable(place, workspace)}"
-        found.refuse(active.uri, Reason.UNREADABLE, why, place)
+        found.refuse(active.uri, row_reason(place, workspace), why, place)
         return
     if not file.lines:
         return

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import cast
 
 from haversack.gatherers.overview import MANIFESTS, kind_of
+from haversack.index_view import Index
 from haversack.types import Candidate, Kind, Plan, Source
-from haversack.workspace import Index, Workspace
+from haversack.workspace import Workspace
 
 # 1: first format. A cache file of another format is made anew.
 FORMAT_VERSION = 1
@@ -162,8 +163,8 @@ def _targets(importer: str, name: str, ends: Mapping[str, list[str]]) -> list[st
 
 
 def _cache_file(root: str, workspace: Workspace) -> Path | None:
-    if workspace.cache_dir is None:
-        return None
+    if workspace.cache_dir is None or workspace.gate.active:
+        return None  # what one reader may see is not kept for another
     return workspace.cache_dir / f"architecture-{hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()}.json"
 
 

@@ -152,7 +152,8 @@ def _matched(paths: list[str], pieces: list[str]) -> dict[str, str]:
 def _shown(folder: str, paths: Iterable[str], workspace: Workspace) -> list[str]:
     """The first of these paths that may be shown, as many as are taken: the others need not be looked at."""
     verdicts = ((path, workspace.verdict(folder, path)) for path in paths)
-    allowed = (path for path, verdict in verdicts if verdict is None or verdict.reason not in _KEPT_BACK)
+    known = (path for path, verdict in verdicts if verdict is None or verdict.reason not in _KEPT_BACK)
+    allowed = (path for path in known if not workspace.hides(folder, path))
     return list(islice(allowed, MOST_FILES))
 
 

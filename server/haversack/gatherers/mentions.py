@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from haversack.gatherers.active import active_place, point_at_active
 from haversack.gatherers.naming import file_flags, lines_id, origin, question_words, title
 from haversack.gatherers.outline import VALUES, definition_forms, outline
-from haversack.gatherers.pointed import Pointed, file_forms, lines_candidate, refusal, unreadable
+from haversack.gatherers.pointed import Pointed, file_forms, lines_candidate, refusal, row_reason, unreadable
 from haversack.mention_syntax import without_lines
 from haversack.places import Place
 from haversack.types import (
@@ -151,7 +151,7 @@ def _as_place(mention: Mention, prefer: str, plan: Plan, workspace: Workspace, f
         )
     for place in places:
         if place.is_folder and place.path and (refused := refusal(place, workspace)):
-            _refuse(place, mention, refused, found)
+            _refuse(place, mention, refused, workspace, found)
         elif place.is_folder:
             found.add(*_folder(place, plan, workspace, found))
         else:
@@ -180,7 +180,7 @@ def _file(place: Place, mention: Mention, plan: Plan, workspace: Workspace, foun
     refused = refusal(place, workspace)
     file = workspace.read(place.folder, place.path) if not refused else None
     if file is None:
-        _refuse(place, mention, refused or unreadable(place, workspace), found)
+        _refuse(place, mention, refused or unreadable(place, workspace), workspace, found)
         return
     lines = mention.lines
     if lines is not None and lines[0] < len(file.lines):
@@ -211,10 +211,10 @@ def _file(place: Place, mention: Mention, plan: Plan, workspace: Workspace, foun
     )
 
 
-def _refuse(place: Place, mention: Mention, reason: str, found: Pointed) -> None:
+def _refuse(place: Place, mention: Mention, reason: str, workspace: Workspace, found: Pointed) -> None:
     remedy = "Change the rule or the setting that leaves it out, or paste the part you need."
     found.problem("mention_unreadable", f"{mention.value!r} was not read: {reason}.", remedy)
-    found.refuse(mention.value, Reason.UNREADABLE, f"you named it, but {reason}", place)
+    found.refuse(mention.value, row_reason(place, workspace), f"you named it, but {reason}", place)
 
 
 def _folder(place: Place, plan: Plan, workspace: Workspace, found: Pointed) -> Iterator[Candidate]:

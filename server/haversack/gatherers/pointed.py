@@ -106,6 +106,9 @@ def file_forms(file: FileText, plan: Plan, workspace: Workspace, at: int | None)
 
 def refusal(place: Place, workspace: Workspace) -> str:
     """Why a file may not be read although it was named or is open; "" when it may."""
+    withheld = workspace.withholds(place.folder, place.path)
+    if withheld is not None:
+        return f"it is a {withheld.value}"
     if not place.folder:
         return ""
     skipped = workspace.verdict(place.folder, place.path)
@@ -113,6 +116,11 @@ def refusal(place: Place, workspace: Workspace) -> str:
         return ""
     rule = f" by the rule {skipped.rule!r}" if skipped.rule else ""
     return f"it is {skipped.reason.value}{rule}"
+
+
+def row_reason(place: Place, workspace: Workspace) -> Reason:
+    """What the manifest says of something that `refusal` or `unreadable` had a reason against."""
+    return workspace.withholds(place.folder, place.path) or Reason.UNREADABLE
 
 
 def unreadable(place: Place, workspace: Workspace) -> str:
