@@ -84,7 +84,8 @@ def test_malformed_messages_get_their_code(
         ({"text": "a", "history": [{"role": "king", "content": ""}]}, "params.history[0].role"),
         ({"text": "a", "activeDocument": {"uri": "file:///a", "position": {"line": 0}}}, "position.character: missing"),
         ({"text": "a", "activeDocument": {"uri": []}}, "params.activeDocument.uri"),
-        ({"text": "a", "supplied": [{"id": "1", "title": "", "text": "", "score": 2}]}, "params.supplied[0].score"),
+        ({"text": "a", "supplied": {}}, "params.supplied"),
+        ({"text": "a", "eligibility": {"purpose": "A"}}, "params.eligibility.scope: missing"),
         ({"text": "a", "workspaceFolder": "file:///nowhere"}, "file:///nowhere"),
     ],
 )

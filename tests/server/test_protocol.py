@@ -13,7 +13,7 @@ import pytest
 from e2e.fakes import CANARY, bundle
 
 from haversack.documents import Documents
-from haversack.lsp import from_lsp, protocol, records, to_lsp, wire
+from haversack.lsp import from_lsp, protocol, records, supplied_messages, to_lsp, wire
 from haversack.lsp.json_rpc import Code
 from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
@@ -31,11 +31,12 @@ def documented_fields() -> dict[str, list[str]]:
 
 def test_document_names_every_method_and_field() -> None:
     """Names and order of fields, method names and error codes in the document are those of the code."""
-    classes = [
+    classes = {
         cls
-        for cls in {**vars(protocol), **vars(records)}.values()
+        for module in (protocol, records, supplied_messages)
+        for cls in vars(module).values()
         if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
-    ]
+    }
     assert documented_fields() == {
         cls.__name__: [wire.camel(field.name) for field in attrs.fields(cls)] for cls in classes
     }
@@ -48,7 +49,8 @@ def test_document_names_every_method_and_field() -> None:
 
 def test_document_marks_optional_parameters() -> None:
     """A parameter with a default is called optional, one without is not."""
-    for cls in (protocol.ContextParams, protocol.Mention, protocol.HistoryMessage, protocol.Supplied):
+    closed = [cls for cls in vars(supplied_messages).values() if isinstance(cls, type) and attrs.has(cls)]
+    for cls in (protocol.ContextParams, protocol.Mention, protocol.HistoryMessage, protocol.Supplied, *closed):
         section = DOCUMENT.split(f"### {cls.__name__}\n")[1].split("\n#")[0]
         for field in attrs.fields(cls):
             row = next(line for line in section.splitlines() if line.startswith(f"| `{wire.camel(field.name)}` |"))
@@ -94,12 +96,13 @@ def test_mentioned_ranges_are_whole_lines(start: tuple[int, int], end: tuple[int
 
 
 def test_supplied_items_have_ids_of_their_own() -> None:
-    """Two of one id would be one row of the manifest, so the second is refused by its place."""
+    """Two of one id would be one row of the manifest, so the second is left out by its place."""
     item = {"id": "1", "title": "t", "text": "x"}
     raw = {"text": "x", "supplied": [item, {**item, "id": "2"}, item]}
     params = wire.read(raw, protocol.ContextParams)
-    with pytest.raises(InvalidRequest, match=r"supplied\[2\]\.id: given twice"):
-        from_lsp.request(params, (), Documents(), lambda name: name)
+    request = from_lsp.request(params, (), Documents(), lambda name: name)
+    assert [each.fault for each in request.supplied] == ["", "", "supplied[2].id: given twice"]
+    assert [problem.code for problem in request.problems] == ["malformed_item"]
 
 
 def test_capabilities_of_any_shape_are_read() -> None:

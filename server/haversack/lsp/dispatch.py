@@ -19,14 +19,12 @@ from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
 from haversack.lsp import protocol, wire
+from haversack.lsp.from_lsp import MOST_UNKNOWN
 from haversack.lsp.json_rpc import Code, Failure, encode, parse, without_halves
 from haversack.lsp.transport import BadFrame
 from haversack.types import HaversackError, InvalidRequest
 
 log = logging.getLogger("haversack.lsp")
-
-# Fields without a meaning that a reply names; whoever sends more has seen from these what is wrong.
-MAX_UNKNOWN = 20
 
 Json = dict[str, Any]
 Handler = Callable[..., Any]
@@ -166,7 +164,7 @@ class Dispatcher(LanguageServerProtocol):
         own: type[Any] | None = protocol.params_class(method)
         try:
             if own is not None:
-                return wire.read(_present(raw), own), tuple(islice(wire.unknown_fields(raw, own), MAX_UNKNOWN))
+                return wire.read(_present(raw), own), tuple(islice(wire.unknown_fields(raw, own), MOST_UNKNOWN))
             kind = self.get_message_type(method)
             return (self._converter.structure(fields, kind).params if kind else raw,)
         except Failure:

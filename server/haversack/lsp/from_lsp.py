@@ -9,11 +9,14 @@ from lsprotocol import types as lsp
 
 from haversack import types, uris
 from haversack.documents import Documents, Edit, Encoding
-from haversack.lsp import protocol
+from haversack.lsp import protocol, supplied
 from haversack.types import InvalidRequest
 
 # Characters of an unknown field's name that the reply repeats: what the client sent need not come back whole.
 MAX_SHOWN_NAME = 100
+
+# Fields without a meaning that a reply names; whoever sends more has seen from these what is wrong.
+MOST_UNKNOWN = 20
 
 # What one request may bring. A person names a handful and a long day's session has some thousand messages; beyond these
 # a client is broken, and reading on would cost everybody else seconds.
@@ -29,13 +32,10 @@ E = TypeVar("E", types.MentionKind, types.Role)
 def request(
     params: protocol.ContextParams, unknown: Sequence[str], documents: Documents, find_folder: Callable[[str], str]
 ) -> types.Request:
-    """Raises `InvalidRequest` for a value that is none of its set, and for an id that is given twice."""
+    """Raises `InvalidRequest` for a value that is none of its set; a supplied item that does not fit is a problem."""
     _limit(params)
-    seen: set[str] = set()
-    for n, each in enumerate(params.supplied):
-        if each.id in seen:
-            raise InvalidRequest(f"params.supplied[{n}].id: given twice.", "Give each supplied item an id of its own.")
-        seen.add(each.id)
+    items, malformed = supplied.items(params.supplied, _whole_lines)
+    unknown = (*unknown, *supplied.unknown_fields(params.supplied, MOST_UNKNOWN - len(unknown)))
     return types.Request(
         text=params.text,
         folder=find_folder(params.workspace_folder) if params.workspace_folder else "",
@@ -44,10 +44,11 @@ def request(
         history=tuple(_message(each, f"params.history[{n}]") for n, each in enumerate(params.history)),
         model=params.model,
         budget_tokens=params.budget_tokens,
-        supplied=tuple(_supplied(each) for each in params.supplied),
+        supplied=items,
+        eligibility=supplied.scope(params.eligibility) if params.eligibility else None,
         recipe=params.recipe,
         tools_tokens=params.tools_tokens,
-        problems=tuple(_unknown_field(name) for name in unknown),
+        problems=(*(_unknown_field(name) for name in unknown), *malformed),
     )
 
 
@@ -168,18 +169,6 @@ def _message(message: protocol.HistoryMessage, path: str) -> types.Message:
         name=message.name,
         pinned=message.pinned,
         origins=message.origins,
-    )
-
-
-def _supplied(supplied: protocol.Supplied) -> types.Supplied:
-    return types.Supplied(
-        id=supplied.id,
-        title=supplied.title,
-        text=supplied.text,
-        path=supplied.path,
-        lines=_whole_lines(supplied.range),
-        required=supplied.required,
-        score=supplied.score,
     )
 
 

@@ -12,6 +12,16 @@ import attrs
 
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
+from haversack.lsp.supplied_messages import (
+    Content,
+    Eligibility,
+    EligibilityScope,
+    Provenance,
+    SafeUint,
+    Selection,
+    Verdict,
+)
+from haversack.types import Priority
 
 __all__ = ["MAX_UINT", "Position", "Range", "Share", "Uint"]
 
@@ -56,11 +66,16 @@ class HistoryMessage:
 class Supplied:
     id: str
     title: str
-    text: str
+    text: str | None = None
     path: str | None = None
     range: Range | None = None
     required: bool = False
     score: Share = Share(0.5)
+    content: Content | None = None
+    priority: Priority | None = None
+    tokens: SafeUint | None = None
+    provenance: Provenance | None = None
+    eligibility: Eligibility | None = None
 
 
 @attrs.frozen
@@ -72,7 +87,8 @@ class ContextParams:
     history: tuple[HistoryMessage, ...] = ()
     model: str | None = None
     budget_tokens: Uint | None = None
-    supplied: tuple[Supplied, ...] = ()
+    supplied: tuple[Any, ...] = ()  # `Supplied`, read one by one: one that does not fit costs itself alone
+    eligibility: EligibilityScope | None = None
     recipe: str = "chat"
     tools_tokens: Uint = Uint(0)
 
@@ -203,6 +219,7 @@ class ManifestItem:
     content_hash: str
     flags: tuple[str, ...]
     note: str
+    verdict: Verdict | None
 
 
 @attrs.frozen
@@ -239,6 +256,7 @@ class Manifest:
     classification: Any
     index: Any
     hash: str
+    selection: Selection | None
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from haversack import types, uris
-from haversack.lsp import protocol
+from haversack.lsp import protocol, supplied_messages
 from haversack.lsp.protocol import Uint
 from haversack.lsp.records import RecordEntry, RecordResult, RecordsResult, RecordSummary, RecordVerifyResult
 from haversack.record_form import Record, summary
@@ -201,6 +201,7 @@ def _manifest(manifest: types.Manifest) -> protocol.Manifest:
         classification=dict(manifest.classification),
         index=dict(manifest.index),
         hash=manifest.hash,
+        selection=_selection(manifest.selection) if manifest.selection else None,
     )
 
 
@@ -226,7 +227,36 @@ def manifest_item(item: types.ManifestItem) -> protocol.ManifestItem:
         content_hash=item.content_hash,
         flags=item.flags,
         note=item.note,
+        verdict=_verdict(item.verdict) if item.verdict else None,
     )
+
+
+def _verdict(verdict: types.Verdict) -> supplied_messages.Verdict:
+    eligibility = verdict.eligibility
+    return supplied_messages.Verdict(
+        place=verdict.place,
+        priority=verdict.priority,
+        entry=verdict.entry,
+        selected=verdict.selected,
+        eligibility=_facts(eligibility) if eligibility else None,
+    )
+
+
+def _facts(eligibility: types.Eligibility) -> supplied_messages.EligibilityFacts:
+    return supplied_messages.EligibilityFacts(
+        source_authorization=eligibility.authorization,
+        tenant_ids=eligibility.tenants,
+        purposes=eligibility.purposes,
+        classification=eligibility.classification,
+        fresh_until=eligibility.fresh_until,
+        prompt_injection_treatment=eligibility.treatment,
+        precedence=eligibility.precedence,
+        evidence=tuple(each.id for each in eligibility.evidence),
+    )
+
+
+def _selection(selection: types.Selection) -> supplied_messages.Selection:
+    return supplied_messages.Selection(selection.identity, selection.n_entries, selection.n_bytes, selection.tokens)
 
 
 def _problems(problems: Sequence[types.Problem]) -> tuple[protocol.Problem, ...]:

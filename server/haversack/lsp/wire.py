@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections import abc
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from haversack.lsp import supplied_messages
 from haversack.lsp.protocol import MAX_UINT, Share, Uint
+from haversack.lsp.supplied_messages import MAX_SAFE_UINT, PATTERNS, Instant, SafeUint
+from haversack.types import Authorization, Classification, Priority, Treatment
 
 T = TypeVar("T")
 
@@ -47,8 +51,10 @@ def explain(error: BaseException, path: str = "params") -> str:
 
 
 def unknown_fields(raw: object, cls: object, path: str = "params") -> Iterator[str]:
-    """Paths of the fields in `raw` that `cls` does not have."""
+    """Paths of the fields in `raw` that `cls` does not have; not in closed objects, which are refused for them."""
     for member in (cls, *get_args(cls)):
+        if _is_closed(member):
+            return
         if isinstance(raw, dict) and isinstance(member, type) and attrs.has(member):
             known = _fields(member)
             for name, value in cast("dict[str, object]", raw).items():
@@ -67,6 +73,10 @@ def _fields(cls: type) -> Mapping[str, Any]:
     """Names in JSON and types of the fields of an attrs class; looked up once, a conversation has many messages."""
     hints = get_type_hints(cls)
     return {camel(field.name): hints[field.name] for field in attrs.fields(cls)}
+
+
+def _is_closed(cls: object) -> bool:
+    return getattr(cls, "__module__", "") == supplied_messages.__name__ and attrs.has(cast("type", cls))
 
 
 def camel(name: str) -> str:
@@ -114,10 +124,52 @@ def _share(raw: object, _: object) -> Share:
     return Share(float(raw))
 
 
+def _safe_uint(raw: object, _: object) -> SafeUint:
+    if not isinstance(raw, int) or isinstance(raw, bool) or not 0 <= raw <= MAX_SAFE_UINT:
+        raise _Unfit(f"expected an integer from 0 to {MAX_SAFE_UINT}")
+    return SafeUint(raw)
+
+
+def _patterned(kind: Any) -> Callable[[object, object], str]:
+    pattern, words = PATTERNS[kind]
+
+    def matching(raw: object, _: object) -> str:
+        if not isinstance(raw, str) or pattern.fullmatch(raw) is None or (kind is Instant and not _is_instant(raw)):
+            raise _Unfit(f"expected {words}")
+        return raw
+
+    return matching
+
+
+def _is_instant(text: str) -> bool:
+    """Whether there is such a day and such a time of day: read and written again, it is the same."""
+    try:
+        instant = datetime.fromisoformat(text.removesuffix("Z"))
+    except ValueError:
+        return False
+    return f"{instant.isoformat(timespec='milliseconds')}Z" == text
+
+
+def _one_of(kind: Any) -> Callable[[object, object], object]:
+    """For a set of words: a `Literal` or an enum."""
+    known = {str(word): word for word in (get_args(kind) or kind)}
+
+    def member(raw: object, _: object) -> object:
+        if not isinstance(raw, str) or raw not in known:
+            raise _Unfit(f"expected {' or '.join(known)}")
+        return known[raw]
+
+    return member
+
+
 def _text_or_integer(raw: object, _: object) -> int | str | None:
     if raw is None or isinstance(raw, str) or (isinstance(raw, int) and not isinstance(raw, bool)):
         return raw
     raise _Unfit("expected a string or an integer")
+
+
+def _is_union_of_objects(kind: Any) -> bool:
+    return sum(attrs.has(member) for member in get_args(kind)) > 1
 
 
 def _make_converter() -> cattrs.Converter:
@@ -132,9 +184,30 @@ def _make_converter() -> cattrs.Converter:
         def from_object(raw: object, _: object) -> object:
             if not isinstance(raw, dict):
                 raise _Unfit("expected an object")
-            return fields(cast("dict[str, Any]", raw), cls)
+            given = cast("dict[str, Any]", raw)
+            if closed and not given.keys() <= known.keys():
+                raise _Unfit(f"has a field that is none of {', '.join(known)}")
+            return fields(given, cls)
 
+        closed, known = _is_closed(cls), _fields(cls)
         return from_object
+
+    def union(kind: Any) -> Callable[[object, object], object]:
+        """Of objects that say by `kind` which one they are; null where the union has it."""
+        members = {get_args(_fields(cls)["kind"])[0]: cls for cls in get_args(kind) if attrs.has(cls)}
+        hooks = {name: converter.get_structure_hook(cls) for name, cls in members.items()}
+
+        def from_kind(raw: object, _: object) -> object:
+            if raw is None and type(None) in get_args(kind):
+                return None
+            if not isinstance(raw, dict):
+                raise _Unfit("expected an object")
+            name = cast("dict[str, object]", raw).get("kind")
+            if not isinstance(name, str) or name not in hooks:
+                raise _Unfit(f"expected kind {' or '.join(hooks)}")
+            return hooks[name](raw, members[name])
+
+        return from_kind
 
     def unstructure(cls: type) -> Any:
         return cast("Callable[[Any], dict[str, Any]]", make_dict_unstructure_fn(cls, converter, **names(cls)))
@@ -156,10 +229,16 @@ def _make_converter() -> cattrs.Converter:
     converter.register_structure_hook_factory(lambda kind: getattr(kind, "__origin__", None) is tuple, sequence)
     converter.register_structure_hook_func(lambda kind: getattr(kind, "__origin__", None) is abc.Mapping, _object)
     converter.register_structure_hook(str, _text)
+    for words in (Authorization, Classification, Priority, Treatment):
+        converter.register_structure_hook(words, _one_of(words))
     converter.register_structure_hook(bool, _truth)
     converter.register_structure_hook(int, _integer)
     converter.register_structure_hook_func(lambda kind: kind is Uint, _uint)
     converter.register_structure_hook_func(lambda kind: kind is Share, _share)
+    converter.register_structure_hook_func(lambda kind: kind is SafeUint, _safe_uint)
+    converter.register_structure_hook_factory(lambda kind: kind in PATTERNS, _patterned)
+    converter.register_structure_hook_factory(lambda kind: get_origin(kind) is Literal, _one_of)
+    converter.register_structure_hook_factory(_is_union_of_objects, union)
     converter.register_structure_hook_func(lambda kind: kind == int | str | None, _text_or_integer)
     return converter
 
