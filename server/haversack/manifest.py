@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 
 from haversack.policy.injection import reads_like_orders
+from haversack.policy.secrets import without_secrets
 from haversack.templates.chat import has_control_tokens, has_invisible_text, label
 from haversack.types import (
     Block,
@@ -100,6 +101,8 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_plain)
 
 
+# The most characters of a text of which all but a secret may be known, or tried.
+GUESSABLE = 2_000
 _ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 1, Outcome.EXCLUDED: 2}
 
 
@@ -108,14 +111,14 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
     file = candidate.file
     folder, path = _place(candidate, folders)
     names = (candidate.title, path or "")
-    flags = dict.fromkeys((*candidate.flags, *warnings))
+    flags = dict.fromkeys((*candidate.flags, *warnings, *decision.flags))
     if any(label(name) != name for name in names):
         flags["escaped-name"] = None
     return ManifestItem(
         id=candidate.id,
         source=candidate.source,
         kind=candidate.kind,
-        title=label(candidate.title),
+        title=label(candidate.title if file is not None else without_secrets(candidate.title)),
         folder=folder,
         path=path,
         lines=_cover(candidate),
@@ -177,6 +180,8 @@ def _cover(candidate: Candidate) -> tuple[int, int] | None:
 
 
 def _text_hash(text: str) -> str:
+    """Of a short text without its secrets: who sees the hash could try passwords until it comes out."""
+    text = without_secrets(text) if len(text) <= GUESSABLE else text
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

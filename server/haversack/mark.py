@@ -15,6 +15,8 @@ from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Rea
 
 # What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
 _GUESSES = frozenset({Source.HYBRID, Source.KNOWLEDGE, Source.EDITS})
+# Not guesses, whatever source brings them: what the user chose, and the rules that the user keeps.
+_CHOSEN = frozenset({Kind.SELECTION, Kind.MEMORY})
 # What stands for a message that a remote model may not read; calls keep their ids, so that results still pair up.
 WITHHELD = "[left out: it quotes files that no remote model may read]"
 WITHHELD_DOCUMENT = "[left out: it quotes documents that are kept from this prompt]"
@@ -76,7 +78,7 @@ def _withheld(message: Message, notice: str = WITHHELD) -> Message:
 
 
 def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:
-    if candidate.source in _GUESSES and candidate.kind is not Kind.SELECTION:
+    if candidate.source in _GUESSES and candidate.kind not in _CHOSEN:
         if candidate.required:
             bugs.report("a source that guesses calls its candidate required", candidate)
         return False

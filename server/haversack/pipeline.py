@@ -19,7 +19,9 @@ from haversack.pack import PackConfig, pack
 from haversack.policy.documents import DocumentGate
 from haversack.policy.eligibility import qualify
 from haversack.policy.privacy import Privacy
+from haversack.policy.secrets import without_secrets
 from haversack.recipes import lookup
+from haversack.redact import redact_blocks, redact_words
 from haversack.room import context_budget, lower_reserve, shortfall
 from haversack.route import candidates, cost_unknown, priced, settle
 from haversack.score import Near, score
@@ -36,6 +38,7 @@ from haversack.types import (
     Problem,
     Request,
     Route,
+    Settings,
     Snapshot,
     Timing,
     TokenUse,
@@ -72,9 +75,12 @@ async def run(request: Request, workspace: Workspace, services: Services = Servi
     """Answers one request. Raises HaversackError, which says what the user can do about it."""
     watch = _Stopwatch(services.clock)
     lookup(request.recipe)  # an unknown recipe is refused before any work is done
-    plan = await workspace.run(watch.timed, "classify", classify, request, workspace.snapshot, workspace.seen)
+    # Nobody needs a key to find what a question is about, and search words go to services and into the manifest.
+    spared = replace(request, text=without_secrets(request.text))
+    plan = await workspace.run(watch.timed, "classify", classify, spared, workspace.snapshot, workspace.seen)
     plan = await workspace.run(watch.timed, "qualify", _qualified, plan)
     gathered = await services.gather(plan, workspace) if plan.sources else Gathered((), (), ())
+    plan = replace(plan, request=replace(plan.request, text=request.text))
     return await workspace.run(_decide, plan, gathered, workspace.snapshot, services, watch)
 
 
@@ -103,17 +109,21 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
         past, held = (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy)
         request = replace(plan.request, history=past)
         count = services.counter(way.model.tokenizer)
+        hide = settings.redact_secrets and not way.model.local
+        request, spoken, hid = redact_words(request, settings, count) if hide else (request, settings, ())
+        asked = replace(plan, request=request)
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
-        fixed = fixed_cost(plan, settings, count)
+        fixed = fixed_cost(asked, spoken, count)
         lowered = lower_reserve(way, fixed + request.tools_tokens)
         history, packed = _fit(request, lowered, fixed, count, packing=packing, watch=watch)
-        return _Fitted(lowered.reply_reserve, history, packed, held, count)
+        packed = watch.timed("redact", redact_blocks, packed, scored, count, hide=hide)
+        return _Fitted(lowered.reply_reserve, history, packed, (*held, *hid), count, asked, spoken)
 
     way, fitted = settle(chain, fit)
     way = replace(way, reply_reserve=fitted.reply_reserve)
     packed, history, count = fitted.packed, fitted.history, fitted.count
-    prompt, costs = watch.timed("assemble", assemble, packed, history, plan, settings, count)
+    prompt, costs = watch.timed("assemble", assemble, packed, history, fitted.plan, fitted.settings, count)
     use = _token_use(way, costs, plan.request, packed.budget, count)
     way = priced(way, chain, use.total)
     short = (*shortfall(way, plan.request, packed.budget), *cost_unknown(way, chain))
@@ -127,13 +137,18 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
-    """A prompt's parts, fitted into one model's window. `held`: what of the conversation it may not read."""
+    """A prompt's parts, fitted into one model's window. `held`: what of the words it may not read.
+
+    `plan` and `settings` are those whose words this model may have.
+    """
 
     reply_reserve: int
     history: History
     packed: Packed
     held: tuple[Problem, ...]
     count: TokenCounter
+    plan: Plan
+    settings: Settings
 
 
 async def preview(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:

@@ -293,6 +293,18 @@ SETTINGS: tuple[Setting, ...] = (
         "`mark`: as `privacy.restrictedPaths`",
     ),
     Setting(
+        "privacy.redactSecrets",
+        "redact_secrets",
+        read_flag,
+        "true",
+        "true or false",
+        (Scope.USER,),
+        "Hide keys, tokens and passwords from remote models, wherever they stand in a prompt. The manifest names kind "
+        "and line.",
+        "`redact`: a mark stands in place of each secret",
+        guarded=True,
+    ),
+    Setting(
         "records.keepDays",
         "records_keep_days",
         whole_number(0, 3_650),

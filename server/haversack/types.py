@@ -568,6 +568,7 @@ class Settings:
     restricted_paths: tuple[str, ...] = ()  # patterns of files that no remote model may read
     remote_blocked_paths: tuple[str, ...] = ()  # the same effect, a list of its own
     records_keep_days: int = 30  # 0: no records are kept
+    redact_secrets: bool = True  # keys and passwords are hidden from remote models
 
 
 # --- classify → Plan --------------------------------------------------------------------------------------------
@@ -728,6 +729,7 @@ class Reason(StrEnum):
     UNREADABLE = "could not be read"
     OUTSIDE = "outside the workspace"
     LATE = "not reached in time"
+    SECRET = "holds a secret, which was hidden"
     # Of supplied items. The first seven can come together, in this order; each of the others comes alone.
     SOURCE_AUTHORIZATION = "not authorized by its source"
     TENANT = "for another tenant"
@@ -869,6 +871,7 @@ class Decision:
     tokens_before: int
     tokens_after: int
     note: str = ""
+    flags: tuple[str, ...] = ()  # joined with the candidate's own
 
 
 @dataclass(frozen=True, slots=True)

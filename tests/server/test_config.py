@@ -88,6 +88,7 @@ GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "models.windows": ({"llama3.1:8b": "8k"}, {"llama3.1:8b": 8_000}, {}),
     "privacy.restrictedPaths": (["secrets/"], ("secrets/",), {}),
     "privacy.remote.blockedPaths": (["*.pem", "*.pem"], ("*.pem",), {}),
+    "privacy.redactSecrets": (False, False, {}),
 }
 # Values of the wrong type or out of range, for every setting.
 BAD: tuple[object, ...] = (object(), b"bytes", 3j, {"deep": {"er": 1}}, [1, None], -5, "\x00" * 200_000)
@@ -224,11 +225,12 @@ GUARDED = [setting.name for setting in SETTINGS if setting.guarded]
 def test_an_untrusted_workspace_cannot_send_text_out(name: str) -> None:
     """Endpoints, providers, the model and the system prompt are not taken from a workspace nobody vouched for."""
     raw, wanted, _ = GOOD[name]
-    field = next(setting.field for setting in SETTINGS if setting.name == name)
+    field, scopes = next((setting.field, setting.scopes) for setting in SETTINGS if setting.name == name)
     settings, problems = merge((Layer(Scope.WORKSPACE, {name: raw}),), trusted=False)
     assert settings == Settings()
     assert [problem.code for problem in problems] == ["setting_refused"]
-    assert getattr(merge((Layer(Scope.WORKSPACE, {name: raw}),), trusted=True)[0], field) == wanted
+    taken = getattr(merge((Layer(Scope.WORKSPACE, {name: raw}),), trusted=True)[0], field)
+    assert taken == (wanted if Scope.WORKSPACE in scopes else getattr(Settings(), field))
 
 
 def test_everything_with_an_endpoint_is_guarded() -> None:
