@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from haversack.policy.privacy import UNNAMED_ORIGIN
 from haversack.templates.chat import (
     PREAMBLE,
     QUESTION_HEADING,
@@ -15,7 +16,7 @@ from haversack.templates.chat import (
     render_block,
     sendable,
 )
-from haversack.types import Block, History, Message, Packed, Plan, Prompt, Role, Settings
+from haversack.types import Block, History, Marked, Message, Packed, Plan, Prompt, Role, Scored, Settings
 
 # The heading of the context names the number of blocks; before packing it is counted with as many digits as it can get.
 MANY_BLOCKS = 9_999
@@ -51,6 +52,25 @@ def assemble(
     )
     stable = sum(len(message.content) for message in (system, *past))
     return Prompt((system, *past, asked), costs.total, stable), costs
+
+
+def quoting(prompt: Prompt, packed: Packed, scored: Sequence[Scored]) -> Prompt:
+    """The prompt with the files that its last message quotes: a client that sends the message back as history names
+    them by it, and what is restricted stays so whichever model the next question goes to."""
+    served = {id for block in packed.blocks for id in block.items}
+    origins = dict.fromkeys(
+        origin for item in scored if item.marked.candidate.id in served for origin in _origins(item.marked)
+    )
+    *before, asked = prompt.messages
+    return replace(prompt, messages=(*before, replace(asked, origins=tuple(sorted(origins)))))
+
+
+def _origins(marked: Marked) -> tuple[str, ...]:
+    candidate = marked.candidate
+    file = candidate.file
+    named = (f"{file.folder}/{file.path}",) if file is not None and file.folder else ()
+    unnamed = (UNNAMED_ORIGIN,) if marked.restricted else ()
+    return (*named, *candidate.origins, *unnamed)
 
 
 def fixed_cost(plan: Plan, settings: Settings, counter: Counter) -> int:

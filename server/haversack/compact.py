@@ -1,210 +1,336 @@
-"""Shrinks a conversation to its share of the window, no further than needed, and never below what must stay."""
+"""Shrinks a conversation into its room, tier by tier, no further than needed, and never below what must stay.
+
+Tiers, mildest first; the first that gets there is taken, and each is tried once:
+
+- `TOOL_STRIP`: long tool results and old context become markers.
+- `MULTI_CHUNK`: batches of turns, oldest first, become summaries by a model; `PARTIAL`: the oldest half becomes one.
+- `PLAIN_FALLBACK`: the oldest turns become a digest in their own words, made without a model; it always fits.
+
+Summaries are made of the messages as the client sent them, also where an earlier tier stripped those. This stage asks
+no model: what it is given as written it uses, what it would need it names as `wanted`, and the caller may come again.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from haversack.conversation.batches import Cut, cut, oldest_half
+from haversack.conversation.exchanges import exchanges, key_of, n_stood_for, untouchable
+from haversack.conversation.extract import digest, heading
+from haversack.conversation.shape import shaped
+from haversack.conversation.strip import stripped
 from haversack.templates.chat import Counter, message_tokens
-from haversack.types import CompactTier, HaversackError, History, Message, Role, ToolCall
+from haversack.types import (
+    Batch,
+    CompactTier,
+    HaversackError,
+    History,
+    Message,
+    Role,
+    Room,
+    Settings,
+    Summary,
+    WindowState,
+)
 
-# The end of a conversation is what the question refers to; these messages are never touched.
-KEEP_RECENT = 4
-
-# A tool result up to this many characters costs about as much as the marker that would replace it.
-LARGE_TOOL_TEXT = 200
-
-# From here on the history is near its share, and whoever shows it should say so.
-WARNING_SHARE = 0.8
-
-# The digest quotes the first words of each message up to this length, enough to tell what it was about ...
-DIGEST_LINE = 80
-
-# ... and of this many user messages at most, the latest ones; of fewer when there is no room for more.
-DIGEST_LINES = (10, 5, 2, 0)
-
-Step = Callable[[tuple[Message, ...], int, Counter], tuple[Message, ...]]
+# The part of the aim that a digest may take: enough for the facts of a long conversation, and most stays for turns.
+DIGEST_SHARE = 0.4
+# A digest takes at most this part of what it stands for, so that every fold makes real room.
+MOST_OF_SOURCES = 0.5
 
 
-def compact(history: Sequence[Message], share: int, counter: Counter) -> History:
-    """The history within `share` tokens, by the mildest tier that gets there; message order is kept.
+@dataclass(frozen=True, slots=True)
+class CompactConfig:
+    keep_recent: int = 4
+    large_tool_text: int = 200
+    family: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings, family: str) -> CompactConfig:
+        return cls(settings.keep_recent, settings.large_tool_result, family)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A summary that a model wrote, and which model."""
+
+    text: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is known from outside: summaries by key of their batch, keys that no model could summarize, the summaries
+    of the last turn, and places in the history that no model but the prompt's own may read.
+
+    `model`: there is a model to write summaries; without one its tiers are skipped.
+    """
+
+    model: bool = False
+    written: Mapping[str, Written] = field(default_factory=dict[str, Written])
+    failed: frozenset[str] = frozenset()
+    earlier: tuple[Summary, ...] = ()
+    earlier_tier: CompactTier = CompactTier.NONE
+    barred: frozenset[int] = frozenset()
+
+
+NONE_HELD = Held()
+
+
+def compact(
+    history: Sequence[Message],
+    room: Room,
+    counter: Counter,
+    config: CompactConfig = CompactConfig(),
+    held: Held = NONE_HELD,
+) -> History:
+    """The history within `room.limit` tokens, by the mildest tier that gets there; message order is kept.
 
     Untouched: the most recent messages, pinned ones, and system messages. A tool call and its results stay or go
     together. Raises `context_window_exceeded` when what must stay does not fit.
     """
-    given = tuple(history)
-    counter = _Once(counter)
-    before = _cost(given, counter)
-    if before <= share:
-        return History(given, CompactTier.NONE, before, before, warning=before > WARNING_SHARE * share)
-    messages = given
+    work = _Work.of(history, counter, config, held)
+    if work.before <= room.limit:
+        near = work.before > room.warning
+        ahead = _missing(work, _needed(work, room)) if near and held.model else ()
+        state = WindowState.WARNING if near else WindowState.OK
+        return History(
+            work.given, CompactTier.NONE, work.before, work.before, near, ahead=ahead, state=state, used=work.before
+        )
+    wanted: tuple[Batch, ...] = ()
     for tier, step in TIERS:
-        messages = _if_smaller(step(messages, share, counter), messages, counter)
-        after = _cost(messages, counter)
-        if after <= share:
-            return History(messages, tier, before, after, warning=True, note=_note(given, messages))
-    raise _too_large(messages, share, counter)
+        draft = step(work, room, wanted)
+        wanted = wanted or draft.wanted
+        if draft.done and work.cost(draft.folds) <= room.limit:
+            return _history(work, draft.tier or tier, draft.folds, wanted)
+    raise _too_large(work, room)
 
 
-class _Once:
-    """A counter that knows what a message cost: every step asks for the cost of the whole conversation again."""
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a tier proposes. Without `done` it can do nothing; `wanted` says which summaries it lacks for more."""
 
-    def __init__(self, counter: Counter) -> None:
-        self.count = counter.count
-        self._known: dict[int, tuple[Message, int]] = {}  # by identity; the message is kept, so no other takes its id
-
-    def of(self, message: Message) -> int:
-        known = self._known.get(id(message))
-        if known is None:
-            known = self._known[id(message)] = (message, message_tokens(message, self))
-        return known[1]
+    folds: tuple[Summary, ...] = ()
+    wanted: tuple[Batch, ...] = ()
+    done: bool = True
+    tier: CompactTier | None = None  # where it is an earlier turn's result
 
 
-def strip_tools(messages: tuple[Message, ...], share: int, counter: Counter) -> tuple[Message, ...]:
-    """Large tool results and arguments of older turns become markers that name the tool and the size."""
-    fixed = untouchable(messages)
-    names = {call.id: call.name for message in messages for call in message.tool_calls}
-    return tuple(
-        message if at in fixed else _stripped(message, names.get(message.tool_call_id, message.name))
-        for at, message in enumerate(messages)
-    )
+NOTHING = _Draft(done=False)
 
 
-def plain_digest(messages: tuple[Message, ...], share: int, counter: Counter) -> tuple[Message, ...]:
-    """The oldest messages become one message that counts them and quotes how the user's began.
+@dataclass(slots=True)
+class _Work:
+    """The conversation on the table: messages in the shape their model takes, with what each costs."""
 
-    As few as needed are folded; each fold takes a whole exchange of tool call and results with it.
-    """
-    fixed = untouchable(messages)
-    costs = [_tokens(message, counter) for message in messages]
-    left, folded = sum(costs), list[int]()
-    best = messages
-    for group in exchanges(messages):
-        if fixed.intersection(group):
-            continue
-        folded.extend(group)
-        left -= sum(costs[at] for at in group)
-        if left <= share:  # before that, no digest is short enough
-            best = _if_smaller(_with_digest(messages, frozenset(folded), DIGEST_LINES[0]), best, counter)
-            if _cost(best, counter) <= share:
-                return best
-    for n_lines in DIGEST_LINES[1:] if folded else ():
-        best = _with_digest(messages, frozenset(folded), n_lines)
-        if _cost(best, counter) <= share:
-            return best
-    return tuple(message for at, message in enumerate(messages) if at not in folded)
+    given: tuple[Message, ...]
+    places: tuple[int, ...]  # of each message in the history as given
+    costs: tuple[int, ...]
+    fixed: frozenset[int]
+    config: CompactConfig
+    counter: Counter
+    held: Held
+    short: tuple[Message, ...]  # the messages as they are kept: stripped, once that tier has run
+    short_costs: tuple[int, ...]
+
+    @classmethod
+    def of(cls, history: Sequence[Message], counter: Counter, config: CompactConfig, held: Held) -> _Work:
+        shape = shaped(history, config.family)
+        given = shape.messages
+        costs = tuple(message_tokens(message, counter) for message in given)
+        fixed = untouchable(given, config.keep_recent)
+        return cls(given, shape.places, costs, fixed, config, counter, held, given, costs)
+
+    def strip(self) -> None:
+        names = {call.id: call.name for message in self.given for call in message.tool_calls}
+        limit = self.config.large_tool_text
+        short, costs = list(self.given), list(self.costs)
+        for at, message in enumerate(self.given):
+            less = message if at in self.fixed else stripped(message, names.get(message.tool_call_id, ""), limit)
+            # Fewer characters can be more tokens: a marker has to pay in what is counted.
+            if less is not message and (cost := message_tokens(less, self.counter)) < costs[at]:
+                short[at], costs[at] = less, cost
+        self.short, self.short_costs = tuple(short), tuple(costs)
+
+    @property
+    def before(self) -> int:
+        return sum(self.costs)
+
+    def cost(self, folds: Sequence[Summary]) -> int:
+        gone = {at for fold in folds for at in fold.sources}
+        left = sum(cost for at, cost in enumerate(self.short_costs) if at not in gone)
+        return left + sum(fold.tokens_after for fold in folds)
+
+    def is_barred(self, sources: Sequence[int]) -> bool:
+        return any(self.places[at] in self.held.barred for at in sources)
+
+    def folded(self, sources: Sequence[int], text: str, by: str, key: str) -> Summary:
+        """The message that stands for the ones at `sources`: it quotes whatever they quoted."""
+        messages = [self.given[at] for at in sources]
+        ids = tuple(message.id for message in messages if message.id)
+        stands_for = tuple(dict.fromkeys(each for m in messages for each in (*m.summary_of, m.id) if each))
+        origins = tuple(dict.fromkeys(origin for message in messages for origin in message.origins))
+        message = Message(Role.USER, text, origins=origins, summary_of=stands_for)
+        before = sum(self.costs[at] for at in sources)
+        return Summary(key, tuple(sources), ids, by, message, before, message_tokens(message, self.counter))
 
 
-# In the order of trying, mildest first. A tier that needs a model takes its place between these two.
+Step = Callable[[_Work, Room, tuple[Batch, ...]], _Draft]
+
+
+def strip_tools(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+    """Long tool results and arguments of older turns become markers that name the tool and the size."""
+    del room, wanted
+    work.strip()
+    return _Draft()
+
+
+def keep_earlier(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+    """The summaries of the last turn, where the client sent their messages again: the prompt keeps its head."""
+    del room, wanted
+    at_of = {place: at for at, place in enumerate(work.places)}
+    folds: list[Summary] = []
+    for summary in work.held.earlier:
+        sources = tuple(at_of.get(place, -1) for place in summary.sources)
+        if not sources or min(sources) < 0 or work.fixed.intersection(sources):
+            return NOTHING
+        if key_of([work.given[at] for at in sources], summary.key.partition(":")[0]) != summary.key:
+            return NOTHING
+        folds.append(work.folded(sources, summary.message.content, summary.by, summary.key))
+    return _Draft(tuple(folds), tier=work.held.earlier_tier) if folds else NOTHING
+
+
+def summarize_batches(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+    """As many batches as needed, oldest first, each in the words of a model; all of them, or none."""
+    del wanted
+    needed = _needed(work, room) if work.held.model else ()
+    if not needed or any(each.batch.key in work.held.failed for each in needed):
+        return NOTHING
+    missing = _missing(work, needed)
+    if missing:
+        return _Draft(wanted=missing, done=False)
+    return _Draft(tuple(_summary(work, each) for each in needed))
+
+
+def summarize_half(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+    """The oldest half in the words of a model, once it is known that batches do not do."""
+    if not work.held.model or wanted:
+        return NOTHING
+    half = oldest_half(work.given, work.costs, work.fixed, room.limit, work.counter)
+    if half is None or half.batch.key in work.held.failed or work.is_barred(half.sources):
+        return NOTHING
+    if half.batch.key not in work.held.written:
+        return _Draft(wanted=(half.batch,), done=False)
+    return _Draft((_summary(work, half),))
+
+
+def plain_digest(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+    """The oldest exchanges become one digest; as few as needed are folded, each with its calls and results."""
+    del wanted
+    most = int(room.aim * DIGEST_SHARE)
+    rest = sum(work.short_costs)
+    sources: list[int] = []
+    for group in exchanges(work.given):
+        if sources and rest + most <= room.aim:
+            break
+        if not work.fixed.intersection(group):
+            sources.extend(group)
+            rest -= sum(work.short_costs[at] for at in group)
+    if not sources:
+        return NOTHING
+    messages = [work.given[at] for at in sorted(sources)]
+    shrunk = int(MOST_OF_SOURCES * sum(work.costs[at] for at in sources))
+    budget = min(room.limit - rest, max(most, room.aim - rest), shrunk)
+    text = digest(messages, budget - message_tokens(Message(Role.USER, ""), work.counter), work.counter)
+    return _Draft((work.folded(sorted(sources), text, EXTRACT, key_of(messages, EXTRACT)),))
+
+
+# Who wrote a digest, where no model did; also what its key begins with.
+EXTRACT = "extract"
+
 TIERS: tuple[tuple[CompactTier, Step], ...] = (
     (CompactTier.TOOL_STRIP, strip_tools),
+    (CompactTier.NONE, keep_earlier),  # whatever the last turn's was
+    (CompactTier.MULTI_CHUNK, summarize_batches),
+    (CompactTier.PARTIAL, summarize_half),
     (CompactTier.PLAIN_FALLBACK, plain_digest),
 )
 
 
-def untouchable(messages: Sequence[Message]) -> frozenset[int]:
-    """Places of messages that stay as they are, with every member of their exchanges."""
-    recent = len(messages) - KEEP_RECENT
-    fixed = {at for at, m in enumerate(messages) if at >= recent or m.pinned or m.role is Role.SYSTEM}
-    for group in exchanges(messages):
-        if fixed.intersection(group):
-            fixed.update(group)
-    return frozenset(fixed)
+def _needed(work: _Work, room: Room) -> tuple[Cut, ...]:
+    """The batches to fold, oldest first, until the aim is reached, at what their summaries cost or may cost."""
+    left = sum(work.short_costs)
+    needed: list[Cut] = []
+    for each in cut(work.given, work.costs, work.fixed, room.limit):
+        if left <= room.aim:
+            break
+        left += each.batch.most - sum(work.short_costs[at] for at in each.sources)
+        needed.append(each)
+    return tuple(needed)
 
 
-def exchanges(messages: Sequence[Message]) -> tuple[tuple[int, ...], ...]:
-    """Places grouped so that a message with tool calls is together with all its results, in order of first place."""
-    group_of_call: dict[str, list[int]] = {}
-    groups: list[list[int]] = []
-    group: list[int] | None
-    for at, message in enumerate(messages):
-        group = group_of_call.get(message.tool_call_id) if message.tool_call_id else None
-        if group is None:
-            group = []
-            groups.append(group)
-        group.append(at)
-        for call in message.tool_calls:
-            group_of_call[call.id] = group
-    return tuple(tuple(group) for group in groups)
+def _missing(work: _Work, needed: Sequence[Cut]) -> tuple[Batch, ...]:
+    """Batches that only a model can write and none has written."""
+    known = work.held.written
+    return tuple(each.batch for each in needed if each.batch.key not in known and not work.is_barred(each.sources))
 
 
-def _stripped(message: Message, tool: str) -> Message:
-    content = message.content
-    if message.role is Role.TOOL and len(content) > LARGE_TOOL_TEXT:
-        content = f"[result of {tool or 'a tool'} left out: {len(content):,} characters]"
-    calls = tuple(
-        ToolCall(call.id, call.name, json.dumps({"left_out": f"{len(call.arguments):,} characters"}))
-        if len(call.arguments) > LARGE_TOOL_TEXT
-        else call
-        for call in message.tool_calls
+def _summary(work: _Work, chosen: Cut) -> Summary:
+    """In the words of the model; of a batch that no model may read, a digest."""
+    key, messages = chosen.batch.key, [work.given[at] for at in chosen.sources]
+    if work.is_barred(chosen.sources):
+        return work.folded(chosen.sources, digest(messages, chosen.batch.most, work.counter), EXTRACT, key)
+    written = work.held.written[key]
+    head = heading(sum(n_stood_for(message) for message in messages), f"written by {written.by}")
+    return work.folded(chosen.sources, f"{head}\n{written.text}", written.by, key)
+
+
+def _history(work: _Work, tier: CompactTier, folds: Sequence[Summary], wanted: tuple[Batch, ...]) -> History:
+    standing = {fold.sources[0]: fold.message for fold in folds}
+    gone = {at for fold in folds for at in fold.sources}
+    messages = tuple(
+        standing.get(at, message) for at, message in enumerate(work.short) if at in standing or at not in gone
     )
-    if content == message.content and calls == message.tool_calls:
-        return message
-    return replace(message, content=content, tool_calls=calls)
-
-
-def _with_digest(messages: Sequence[Message], folded: frozenset[int], n_lines: int) -> tuple[Message, ...]:
-    """The messages with the folded ones replaced by a digest at the place of the first."""
-    digest = Message(Role.USER, _digest([messages[at] for at in sorted(folded)], n_lines))
-    first = min(folded)
-    return tuple(
-        digest if at == first else message for at, message in enumerate(messages) if at == first or at not in folded
+    n_short = sum(1 for at, message in enumerate(work.short) if message is not work.given[at] and at not in gone)
+    parts = (f"{n_short} messages shortened" if n_short else "", f"{len(gone)} summarized" if gone else "")
+    placed = (
+        replace(fold, sources=tuple(work.places[at] for at in fold.sources if work.places[at] >= 0)) for fold in folds
+    )
+    after = work.cost(folds)
+    return History(
+        messages,
+        tier,
+        work.before,
+        after,
+        warning=True,
+        note=f"of {len(work.given)} messages, " + " and ".join(part for part in parts if part),
+        summaries=tuple(placed),
+        wanted=wanted,
+        used=after,
+        state=WindowState.COMPACTED,
     )
 
 
-def _digest(messages: Sequence[Message], n_lines: int) -> str:
-    """Counts and first words; an earlier digest among the messages gives its own, so digests do not pile up."""
-    counts: dict[str, int] = {"user": 0, "assistant": 0, "tool": 0, "system": 0}
-    lines: list[str] = []
-    for message in messages:
-        earlier = _DIGEST.match(message.content)
-        if message.role is Role.USER and earlier:
-            for number, role in _COUNT.findall(earlier[1]):
-                counts[role] += int(number)
-            lines += [line[2:] for line in message.content.split("\n")[1:] if line.startswith("- ")]
-            continue
-        counts[message.role.value] += 1
-        if message.role is Role.USER and message.content.strip():
-            lines.append(" ".join(message.content.split())[:DIGEST_LINE])
-    told = ", ".join(f"{n} from {role}" for role, n in counts.items() if n)
-    topics = "".join(f"\n- {line}" for line in lines[max(0, len(lines) - n_lines) :])
-    return f"[Earlier messages left out: {told}.{' The user wrote:' if topics else ''}]{topics}"
-
-
-_DIGEST = re.compile(r"\[Earlier messages left out: ([^.]*)\.")
-_COUNT = re.compile(r"(\d{1,9}) from (user|assistant|tool)")
-
-
-def _if_smaller(candidate: tuple[Message, ...], current: tuple[Message, ...], counter: Counter) -> tuple[Message, ...]:
-    return candidate if _cost(candidate, counter) < _cost(current, counter) else current
-
-
-def _cost(messages: Sequence[Message], counter: Counter) -> int:
-    return sum(_tokens(message, counter) for message in messages)
-
-
-def _tokens(message: Message, counter: Counter) -> int:
-    return counter.of(message) if isinstance(counter, _Once) else message_tokens(message, counter)
-
-
-def _note(given: Sequence[Message], left: Sequence[Message]) -> str:
-    kept = set(map(id, left))
-    return f"{sum(1 for message in given if id(message) not in kept)} of {len(given)} messages shortened or left out"
-
-
-def _too_large(messages: Sequence[Message], share: int, counter: Counter) -> HaversackError:
-    needed = _cost(messages, counter)
-    largest = max(range(len(messages)), key=lambda at: _tokens(messages[at], counter))
-    role, size = messages[largest].role.value, _tokens(messages[largest], counter)
+def _too_large(work: _Work, room: Room) -> HaversackError:
+    """What must stay, by how much it is too large, and the message that takes most of it."""
+    needed = sum(work.short_costs[at] for at in work.fixed)
+    if len(work.fixed) < len(work.given):  # something that says what was left out must stay as well
+        needed += message_tokens(Message(Role.USER, heading(len(work.given), "left out")), work.counter)
+    needed = max(needed, room.limit + 1)
+    largest = max(work.fixed or range(len(work.given)), key=lambda at: (work.short_costs[at], -at))
+    message, size = work.given[largest], work.short_costs[largest]
+    name = f"{message.id[:80]}, " if message.id else ""
     return HaversackError(
         "context_window_exceeded",
-        f"The recent and pinned part of the conversation needs {needed:,} tokens, {needed - share:,} more than "
-        f"there are ({share:,}); the largest message ({role}) takes {size:,}.",
-        "Start a new conversation, unpin messages, or choose a model with a larger window.",
+        f"The recent and pinned part of the conversation needs {needed:,} tokens, {needed - room.limit:,} more than "
+        f"there are ({room.limit:,}); the largest message (number {work.places[largest] + 1}, {name}"
+        f"{message.role.value}) takes {size:,}.",
+        "Shorten that message, unpin messages, start a new conversation, or choose a model with a larger window.",
         needed=needed,
-        budget=share,
-        largest_role=role,
+        budget=room.limit,
+        largest_message=work.places[largest],
+        largest_id=message.id,
+        largest_role=message.role.value,
         largest_tokens=size,
     )

@@ -79,7 +79,11 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
 def version_hash(prompt: Prompt, route: Route) -> str:
     """Identity of what a model would see, of the model, and of how it is asked: equal hashes mean an answer can be
     reused."""
-    return canonical_hash({"messages": prompt.messages, **_chosen(route)})
+    messages = [
+        [m.role, m.content, m.tool_calls, m.tool_call_id, m.name, [image.reference for image in m.images]]
+        for m in prompt.messages
+    ]
+    return canonical_hash({"messages": messages, **_chosen(route)})
 
 
 def _chosen(route: Route) -> dict[str, object]:

@@ -74,7 +74,7 @@ def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[M
 
 def _withheld(message: Message, notice: str = WITHHELD) -> Message:
     calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
-    return replace(message, content=notice, tool_calls=calls)
+    return replace(message, content=notice, tool_calls=calls, images=())
 
 
 def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:

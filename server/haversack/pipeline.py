@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from haversack.assemble import Costs, assemble, fixed_cost
+from haversack.assemble import Costs, assemble, fixed_cost, quoting
 from haversack.classify import classify
-from haversack.compact import compact
+from haversack.compact import NONE_HELD, CompactConfig, Held, compact
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
 from haversack.mark import keep_documents, mark, mark_history
@@ -22,7 +22,7 @@ from haversack.policy.privacy import Privacy
 from haversack.policy.secrets import without_secrets
 from haversack.recipes import lookup
 from haversack.redact import redact_blocks, redact_words
-from haversack.room import context_budget, lower_reserve, shortfall
+from haversack.room import lower_reserve, shortfall
 from haversack.route import candidates, cost_unknown, priced, settle
 from haversack.score import Near, score
 from haversack.search_terms import widen
@@ -30,28 +30,24 @@ from haversack.token_estimate import by_characters
 from haversack.tokens import TokenCounter, counter
 from haversack.types import (
     Bundle,
-    HaversackError,
     History,
-    OverBudget,
     Packed,
     Plan,
     Problem,
     Request,
     Route,
+    Scored,
     Settings,
     Snapshot,
     Timing,
     TokenUse,
 )
 from haversack.uris import canonical
+from haversack.window import divide
 from haversack.workspace import Workspace
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-# The part of the room that a conversation may take before it is compacted: the question is about the project, so at
-# least half stays for that.
-HISTORY_SHARE = 0.5
 
 
 async def gather_widely(plan: Plan, workspace: Workspace) -> Gathered:
@@ -93,7 +89,15 @@ def _qualified(plan: Plan) -> Plan:
     return replace(plan, request=replace(plan.request, supplied=supplied), selection=selection)
 
 
-def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Services, watch: _Stopwatch) -> Bundle:
+def _decide(
+    plan: Plan,
+    gathered: Gathered,
+    snapshot: Snapshot,
+    services: Services,
+    watch: _Stopwatch,
+    *,
+    known: Held = NONE_HELD,
+) -> Bundle:
     """Everything after gathering: a function of its arguments, but for the times in the manifest."""
     settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders))
@@ -115,15 +119,25 @@ def _decide(plan: Plan, gathered: Gathered, snapshot: Snapshot, services: Servic
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
         fixed = fixed_cost(asked, spoken, count)
-        lowered = lower_reserve(way, fixed + request.tools_tokens)
-        history, packed = _fit(request, lowered, fixed, count, packing=packing, watch=watch)
-        packed = watch.timed("redact", redact_blocks, packed, scored, count, hide=hide)
-        return _Fitted(lowered.reply_reserve, history, packed, (*held, *hid), count, asked, spoken)
+        shrinking = CompactConfig.of(settings, way.model.family)
+        divided = divide(
+            request,
+            lower_reserve(way, fixed + request.tools_tokens),
+            settings,
+            fixed=fixed,
+            compacting=lambda room: watch.timed("compact", compact, request.history, room, count, shrinking, known),
+            packing=lambda budget: watch.timed("pack", packing, budget=budget),
+            required=partial(_required_tokens, scored),
+        )
+        packed = watch.timed("redact", redact_blocks, divided.packed, scored, count, hide=hide)
+        reserve = divided.route.reply_reserve
+        return _Fitted(reserve, divided.history, packed, (*held, *hid), count, asked, spoken)
 
     way, fitted = settle(chain, fit)
     way = replace(way, reply_reserve=fitted.reply_reserve)
     packed, history, count = fitted.packed, fitted.history, fitted.count
     prompt, costs = watch.timed("assemble", assemble, packed, history, fitted.plan, fitted.settings, count)
+    prompt = quoting(prompt, packed, scored)
     use = _token_use(way, costs, plan.request, packed.budget, count)
     way = priced(way, chain, use.total)
     short = (*shortfall(way, plan.request, packed.budget), *cost_unknown(way, chain))
@@ -163,46 +177,10 @@ async def preview(request: Request, workspace: Workspace, services: Services = S
     )
 
 
-def _fit(
-    request: Request, way: Route, fixed: int, count: TokenCounter, *, packing: Callable[..., Packed], watch: _Stopwatch
-) -> tuple[History, Packed]:
-    """The conversation within its share and the context in what is left; required items come before old messages."""
-    room = way.window - way.reply_reserve - fixed - request.tools_tokens
-    if room < 0:
-        raise _no_room(way, room)
-    try:
-        history = watch.timed("compact", compact, request.history, int(room * HISTORY_SHARE), count)
-    except HaversackError:
-        # What must stay of it is more than its share: it may have the context's room before it is refused.
-        history = watch.timed("compact", compact, request.history, room, count)
-    budget = context_budget(way, request, system=fixed, question=0, history=history.tokens_after)
-    try:
-        return history, watch.timed("pack", packing, budget=budget)
-    except OverBudget as error:
-        # What pays off with a model is no limit to what must be in: that is the window, or the request's own budget.
-        wanted = way.window if request.budget_tokens is None else request.budget_tokens
-        most = context_budget(way, replace(request, budget_tokens=wanted), system=fixed, question=0, history=0)
-        needed = int(str(error.details["needed"]))
-        if needed > most:
-            return history, packing(budget=most)  # the refusal with the room that there is
-        if needed <= room - history.tokens_after:
-            return history, watch.timed("pack", packing, budget=needed)
-        try:
-            history = watch.timed("compact again", compact, request.history, room - needed, count)
-        except HaversackError:
-            raise error from None
-        return history, watch.timed("pack", packing, budget=needed)
-
-
-def _no_room(way: Route, room: int) -> HaversackError:
-    return HaversackError(
-        "context_window_exceeded",
-        f"Question, system text and tools take {-room:,} tokens more than the window of {way.window:,} has room for "
-        f"beside a reply of {way.reply_reserve:,}.",
-        "Shorten the question or the system prompt, offer fewer tools, or choose a model with a larger window.",
-        needed=way.window - way.reply_reserve - room,
-        budget=way.window - way.reply_reserve,
-    )
+def _required_tokens(scored: Sequence[Scored], packed: Packed) -> int:
+    """What the items that had to be in the context take of it."""
+    pairs = zip(scored, packed.decisions, strict=True)
+    return sum(decision.tokens_after for item, decision in pairs if item.marked.required)
 
 
 def _near(request: Request, snapshot: Snapshot) -> Near:

@@ -55,6 +55,13 @@ def read_share(value: object) -> float:
     return read_number(value, 0, 1)
 
 
+def within(low: float, high: float) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        return read_number(value, low, high)
+
+    return read
+
+
 def read_flag(value: object) -> bool:
     if isinstance(value, bool):
         return value

@@ -117,8 +117,19 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture in a message: where it is, and what it costs. Its bytes are the client's business."""
+
+    reference: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One message of history or prompt. `tool_call_id` pairs a tool result with its call."""
+    """One message of history or prompt. `tool_call_id` pairs a tool result with its call.
+
+    `id` is the client's name for it. `summary_of` names the messages that this one stands for.
+    """
 
     role: Role
     content: str
@@ -127,6 +138,9 @@ class Message:
     name: str = ""
     pinned: bool = False
     origins: tuple[str, ...] = ()  # paths whose text the message quotes, when the client says so
+    id: str = ""
+    summary_of: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 # --- supplied candidates: what another tool brings, with what it says about it --------------------------------------
@@ -561,6 +575,10 @@ class Settings:
     terms_endpoint: str = ""  # optional secondary model for search terms; off when empty
     terms_model: str = ""
     terms_key_variable: str = ""  # as above
+    keep_recent: int = 4  # messages at the end of a conversation that compaction never touches
+    large_tool_result: int = 200  # characters; longer ones of older turns become markers
+    warning_share: float = 0.8  # of the window
+    compact_share: float = 0.9  # of the window
     system_prompt: str = ""
     team_context: bool = True
     model: str = ""  # default `provider/model` when the request names none
@@ -886,19 +904,72 @@ class Packed:
 
 
 class CompactTier(StrEnum):
+    """How a conversation was shortened, mildest first."""
+
     NONE = "NONE"
     TOOL_STRIP = "TOOL_STRIP"
+    MULTI_CHUNK = "MULTI_CHUNK"
+    PARTIAL = "PARTIAL"
     PLAIN_FALLBACK = "PLAIN_FALLBACK"
+
+
+class WindowState(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # compaction is near
+    COMPACTED = "compacted"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a conversation may take, in tokens: above `limit` it is compacted, down to about `aim`."""
+
+    limit: int
+    warning: int
+    aim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A part of a conversation that a model is to summarize in at most `most` tokens. `key` names its content."""
+
+    key: str
+    text: str
+    most: int
+    tokens: int  # of the messages it stands for
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A message of the compacted history that stands for others, and where it came from."""
+
+    key: str  # names the content of the sources
+    sources: tuple[int, ...]  # places in the history as given
+    ids: tuple[str, ...]  # of the sources, as far as they have any
+    by: str  # who wrote it: "extract", "editor" or the provider
+    message: Message
+    tokens_before: int
+    tokens_after: int
 
 
 @dataclass(frozen=True, slots=True)
 class History:
+    """The conversation as it goes into the prompt.
+
+    `wanted`: summaries by a model that would have given a milder tier than `tier`. `ahead`: those that the next
+    compaction will want. `used` is what the whole prompt takes of the window without what gathered context adds.
+    """
+
     messages: tuple[Message, ...]
     tier: CompactTier
     tokens_before: int
     tokens_after: int
     warning: bool = False
     note: str = ""
+    summaries: tuple[Summary, ...] = ()
+    wanted: tuple[Batch, ...] = ()
+    ahead: tuple[Batch, ...] = ()
+    used: int = 0
+    state: WindowState = WindowState.OK
 
 
 # --- assemble → Prompt, manifest → Manifest, pipeline → Bundle --------------------------------------------------

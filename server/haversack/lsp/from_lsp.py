@@ -169,6 +169,9 @@ def _message(message: protocol.HistoryMessage, path: str) -> types.Message:
         name=message.name,
         pinned=message.pinned,
         origins=message.origins,
+        id=message.id,
+        summary_of=message.summary_of,
+        images=tuple(types.Image(image.reference, image.tokens) for image in message.images),
     )
 
 

@@ -52,6 +52,12 @@ class ToolCall:
 
 
 @attrs.frozen
+class Image:
+    reference: str
+    tokens: Uint
+
+
+@attrs.frozen
 class HistoryMessage:
     role: str
     content: str
@@ -60,6 +66,9 @@ class HistoryMessage:
     name: str = ""
     pinned: bool = False
     origins: tuple[str, ...] = ()
+    id: str = ""
+    summary_of: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @attrs.frozen
@@ -149,6 +158,10 @@ class PromptMessage:
     tool_calls: tuple[ToolCall, ...]
     tool_call_id: str
     name: str
+    id: str
+    summary_of: tuple[str, ...]
+    origins: tuple[str, ...]
+    images: tuple[Image, ...]
 
 
 @attrs.frozen
@@ -260,12 +273,26 @@ class Manifest:
 
 
 @attrs.frozen
+class Summary:
+    by: str
+    messages: tuple[int, ...]
+    ids: tuple[str, ...]
+    origins: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+
+
+@attrs.frozen
 class HistoryReport:
     tier: str
     tokens_before: int
     tokens_after: int
     warning: bool
     note: str
+    state: str
+    used: int
+    percent: float
+    summaries: tuple[Summary, ...]
 
 
 @attrs.frozen

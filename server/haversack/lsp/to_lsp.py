@@ -32,16 +32,34 @@ def context(bundle: types.Bundle, folders: Sequence[Folder]) -> protocol.Context
         blocks=tuple(_block(each, roots.get(each.folder)) for each in bundle.blocks),
         route=_route(bundle.route),
         manifest=_manifest(bundle.manifest),
-        history=protocol.HistoryReport(
-            tier=bundle.history.tier,
-            tokens_before=bundle.history.tokens_before,
-            tokens_after=bundle.history.tokens_after,
-            warning=bundle.history.warning,
-            note=bundle.history.note,
-        ),
+        history=history(bundle.history, bundle.route.window),
         version_hash=bundle.version_hash,
         problems=_problems(bundle.problems),
         record_id=bundle.record_id or None,
+    )
+
+
+def history(report: types.History, window: int) -> protocol.HistoryReport:
+    return protocol.HistoryReport(
+        tier=report.tier,
+        tokens_before=report.tokens_before,
+        tokens_after=report.tokens_after,
+        warning=report.warning,
+        note=report.note,
+        state=report.state,
+        used=report.used,
+        percent=round(100 * report.used / window, 1),
+        summaries=tuple(
+            protocol.Summary(
+                by=each.by,
+                messages=each.sources,
+                ids=each.ids,
+                origins=each.message.origins,
+                tokens_before=each.tokens_before,
+                tokens_after=each.tokens_after,
+            )
+            for each in report.summaries
+        ),
     )
 
 
@@ -131,6 +149,10 @@ def _message(message: types.Message) -> protocol.PromptMessage:
         tool_calls=tuple(protocol.ToolCall(call.id, call.name, call.arguments) for call in message.tool_calls),
         tool_call_id=message.tool_call_id,
         name=message.name,
+        id=message.id,
+        summary_of=message.summary_of,
+        origins=message.origins,
+        images=tuple(protocol.Image(image.reference, Uint(image.tokens)) for image in message.images),
     )
 
 

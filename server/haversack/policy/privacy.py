@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from haversack.policy.patterns import MAX_REMEMBERED, Pattern, compile_pattern, spell, steps
 from haversack.types import Problem, Settings
 
+# The origin of text that was restricted when it was served, by whatever rule: it stays so, also where no path says why.
+UNNAMED_ORIGIN = "?"
+
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
@@ -62,6 +65,8 @@ class Privacy:
 
     def restricts_origin(self, origin: str) -> bool:
         """The same for an origin, `folder/path`. When its folder is not known, both readings are tried."""
+        if origin == UNNAMED_ORIGIN:
+            return True
         if self.closed or not self.patterns:
             return self.closed
         spelled = spell(origin)

@@ -64,6 +64,30 @@ def context_heading(n_blocks: int) -> str:
     return f"## Context: {n_blocks} {noun}\n\n"
 
 
+def without_context(content: str) -> tuple[int, str] | None:
+    """Number of blocks and the question of a prompt that holds context; None when the text is no such prompt.
+
+    The blocks are walked fence by fence, so nothing inside one can end the context.
+    """
+    heading = _CONTEXT_HEADING.match(content)
+    if heading is None:
+        return None
+    at = heading.end()
+    for _ in range(int(heading[1])):
+        opening = _BLOCK_OPENING.match(content, at)
+        end = content.find(f"\n{opening[1]}\n\n", opening.end() - 1) if opening else -1
+        if opening is None or end < 0:
+            return None
+        at = end + len(opening[1]) + 3
+    if not content.startswith(QUESTION_HEADING, at):
+        return None
+    return int(heading[1]), content[at + len(QUESTION_HEADING) :]
+
+
+_CONTEXT_HEADING = re.compile(r"## Context: (\d{1,5}) blocks?\n\n")
+_BLOCK_OPENING = re.compile(r"### [^\n]*\n(`{3,})[^\n]*\n")
+
+
 def fence(text: str) -> str:
     """Backticks, one more than the longest run in `text`, three at least."""
     return "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
@@ -130,7 +154,7 @@ def sendable(message: Message) -> Message:
 def message_tokens(message: Message, counter: Counter) -> int:
     """What a message costs as it goes out: text, tool calls with their names and ids, framing."""
     sent = sendable(message)
-    total = MESSAGE_FRAMING + counter.count(sent.content)
+    total = MESSAGE_FRAMING + counter.count(sent.content) + sum(image.tokens for image in sent.images)
     for extra in (sent.name, sent.tool_call_id):
         total += counter.count(extra) if extra else 0
     for call in sent.tool_calls:
