@@ -295,3 +295,19 @@ def test_problems_of_all_stages_are_in_the_bundle(world: World) -> None:
     bundle = ask(world, "how does split_budget work?", Services(gather=broken))
     assert {problem.code for problem in bundle.problems} == {"source_failed"}
     assert bundle.problems == bundle.manifest.problems
+
+
+def test_a_message_sent_back_with_its_context_is_known_by_the_files_it_quotes(tmp_path: Path) -> None:
+    """What a local model read stays restricted as history, by its path or because it was when it was served."""
+    world = World(tmp_path, {"demo": dict(FILES)}, settings=Settings(restricted_paths=("src/budget.py",)))
+    local = ask(world, Request("how does split_budget work?", model="ollama/qwen2.5-coder:7b"))
+    sent = local.prompt.messages[-1]
+    assert "total // parts" in sent.content
+    assert {"demo/src/budget.py", "?"} <= set(sent.origins)
+    history = (sent, Message(Role.ASSISTANT, "like this"))
+    remote = ask(world, Request("and then?", model=MODEL, history=history))
+    assert "total // parts" not in repr(remote.prompt)
+    opened = replace(world, settings=Settings())
+    assert "total // parts" not in repr(ask(opened, Request("and then?", model=MODEL, history=history)).prompt)
+    again = ask(world, Request("and then?", model="ollama/qwen2.5-coder:7b", history=history))
+    assert again.prompt.messages[1] == sent
