@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
+from operator import attrgetter
 
 from haversack.policy.injection import reads_like_orders
 from haversack.policy.secrets import without_secrets
@@ -130,7 +131,7 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
         restricted=item.marked.restricted,
         outcome=decision.outcome,
         detail=decision.detail,
-        reasons=tuple(reason.value for reason in decision.reasons),
+        reasons=tuple([reason.value for reason in decision.reasons]),
         tokens_before=decision.tokens_before,
         tokens_after=decision.tokens_after,
         score=item.score,
@@ -203,10 +204,14 @@ def _classification(plan: Plan) -> dict[str, object]:
 
 def _plain(value: object) -> object:
     """What JSON cannot hold, one level of it: a dataclass as its fields by name."""
-    names = _field_names(type(value))
-    return {name: getattr(value, name) for name in names} if names else str(value)
+    names, values = _fields(type(value))
+    return dict(zip(names, values(value), strict=True)) if names else str(value)
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+def _fields(kind: type) -> tuple[tuple[str, ...], Callable[[object], tuple[object, ...]]]:
+    """Names of a dataclass's fields, and what takes their values out of one: all at once, as rows are many."""
+    names = tuple(sorted(field.name for field in fields(kind))) if is_dataclass(kind) else ()
+    if len(names) > 1:
+        return names, attrgetter(*names)
+    return names, lambda value: tuple(getattr(value, name) for name in names)

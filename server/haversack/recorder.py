@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from haversack.record_form import Question, Record, faults, folder_names, is_served, make_record
 from haversack.records import Keep, Records, choose
@@ -54,6 +54,7 @@ class Recorder:
     def __init__(self, records: Records) -> None:
         self._records = records
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="haversack-records")
+        self._waiting: deque[tuple[str, str, Question]] = deque()
         self._failed: deque[Problem] = deque(maxlen=1)  # the last one says it all
 
     def keep(self, request: Request, snapshot: Snapshot, bundle: Bundle) -> str:
@@ -61,10 +62,13 @@ class Recorder:
         folder = _home(request, snapshot)
         if folder is None:
             return ""
-        id = uuid.uuid4().hex if snapshot.settings.records_keep_days else ""
+        id = uuid4().hex if snapshot.settings.records_keep_days else ""
         question = Question(request, snapshot, bundle)
-        # What runs now goes on to send the answer; only then does the writer get to compete with it for the processor.
-        asyncio.get_running_loop().call_soon(self._submit, folder.root, id, question)
+        self._waiting.append((folder.root, id, question))
+        # What asked for the answer ends its turn, and what waits for that sends it in the next one; only then does the
+        # writer get to compete with them for the processor.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._submit)
         return id
 
     def take_problems(self) -> tuple[Problem, ...]:
@@ -93,13 +97,14 @@ class Recorder:
 
     async def close(self) -> None:
         """Wait a little for what is still to be written, then leave it."""
-        await asyncio.sleep(0)  # what was to be submitted soon is submitted
+        self._submit()
         done = asyncio.get_running_loop().run_in_executor(self._thread, lambda: None)
         await asyncio.wait((done,), timeout=LAST_WRITES)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _submit(self, root: str, id: str, question: Question) -> None:
-        self._thread.submit(self._write, root, id, question)
+    def _submit(self) -> None:
+        while self._waiting:
+            self._thread.submit(self._write, *self._waiting.popleft())
 
     def _write(self, root: str, id: str, question: Question) -> None:
         try:
@@ -119,7 +124,7 @@ class Recorder:
         def work() -> tuple[T, ...]:
             return tuple(found for each in chosen for found in read(each.root, keep))
 
-        await asyncio.sleep(0)  # what was to be submitted soon is submitted
+        self._submit()
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _entries(self, record: Record, workspace: Workspace) -> tuple[EntryState, ...]:

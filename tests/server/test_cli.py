@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import UUID
 
+import apsw
 import psutil
 import pytest
 
@@ -114,6 +116,64 @@ def test_explain_as_json_gives_the_manifest_rows(capsys: pytest.CaptureFixture[s
     _, out, err = typed(capsys, place, "explain", ".env", "How does total work?", "--json")
     assert json.loads(out) == []
     assert "secret-name" in err
+
+
+def test_an_answer_is_logged_and_verified(capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path) -> None:
+    """A table, one record as rows, its check, and the same for scripts; other commands leave no record."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "cart.py").write_text("def add_item(cart, item):\n    cart.append(item)\n")
+    here = (folder, place[1])
+    _, out, _ = typed(capsys, here, "log")
+    assert "There are no records of this folder." in out
+    typed(capsys, here, "explain", "cart.py", "How does add_item work?")
+    _, out, _ = typed(capsys, here, "context", "How does add_item work?", "--json")
+    id = json.loads(out)["recordId"]
+    code, out, _ = typed(capsys, here, "log", "--limit", "1")
+    assert (code, out.count("\n")) == (arguments.OK, 2)
+    assert id[:12] in out
+    _, out, _ = typed(capsys, here, "log", "--json")
+    assert [each["id"] for each in json.loads(out)["records"]] == [id]
+    code, out, _ = typed(capsys, here, "log", id[:5])
+    assert code == arguments.OK
+    assert f"Record {id}" in out
+    assert "cart.py:1-2" in out
+    assert "add_item" not in out
+    code, out, _ = typed(capsys, here, "verify", id[:5])
+    assert code == arguments.OK
+    assert "is as it was written" in out
+    assert "unchanged  cart.py:1-2" in out
+    (folder / "cart.py").unlink()
+    code, out, _ = typed(capsys, here, "verify", id, "--json")
+    assert code == arguments.OK
+    assert {entry["state"] for entry in json.loads(out)["entries"]} == {"gone"}
+
+
+def test_a_changed_record_ends_verify_with_1(
+    capsys: pytest.CaptureFixture[str], place: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unknown and an ambiguous id as well, each with its own words."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    ids = ["0123456789abcdef", "0123fedcba987654"]
+    monkeypatch.setattr("haversack.recorder.uuid4", lambda: UUID(hex=ids[0].ljust(32, "0")))
+    typed(capsys, place, "context", "How does add_item work?")
+    monkeypatch.setattr("haversack.recorder.uuid4", lambda: UUID(hex=ids[1].ljust(32, "0")))
+    typed(capsys, place, "context", "How does add_item work?")
+    code, _, err = typed(capsys, place, "verify", "0123")
+    assert (code, "record_ambiguous" in err) == (arguments.FAILED, True)
+    code, _, err = typed(capsys, place, "log", "fff")
+    assert (code, "There is no record 'fff'" in err) == (arguments.FAILED, True)
+    connection = apsw.Connection(str(next(tmp_path.glob("haversack/records/*.db"))))
+    connection.execute("UPDATE records SET time = 1e300")
+    connection.close()
+    for command in ("verify", "log"):
+        code, out, _ = typed(capsys, place, command, ids[0])
+        assert code == arguments.FAILED
+        assert "is not as it was written: its id, time or hash" in out
+    code, out, _ = typed(capsys, place, "verify", ids[0], "--json")
+    assert (code, json.loads(out)["verified"]) == (arguments.FAILED, False)
+    code, out, _ = typed(capsys, place, "log")
+    assert (code, out.count("changed since it was written")) == (arguments.OK, 2)
 
 
 def test_what_a_prompt_had_to_do_without_is_said_beside_it(capsys: pytest.CaptureFixture[str], place: Run) -> None:

@@ -13,8 +13,9 @@ import apsw
 import pytest
 from e2e.fakes import FakeIndexing, FakeLine, bundle
 
+from haversack import recorder as recorder_module
 from haversack import records as records_module
-from haversack.record_form import summary
+from haversack.record_form import Record, make_record, summary
 from haversack.recorder import Recorder, State
 from haversack.records import DAY, Keep, Records
 from haversack.session import Session
@@ -187,6 +188,30 @@ async def test_a_stuck_disk_costs_no_answer_any_time(tmp_path: Path, monkeypatch
         holder.execute("ROLLBACK")
         holder.close()
         assert len(await session.records(10)) > 1
+
+
+@pytest.mark.asyncio
+async def test_a_record_is_made_after_its_answer_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows: nothing of a record is made before the callbacks ran that send an answer."""
+    begun: list[str] = []
+
+    def noted(id: str, *rest: Any) -> Record:
+        begun.append(id)
+        return make_record(id, *rest)
+
+    monkeypatch.setattr(recorder_module, "make_record", noted)
+    async with make_session(tmp_path / "data", ws=tmp_path / "ws") as session:
+        begun_before: list[list[str]] = []
+
+        def send(task: object) -> None:
+            time.sleep(0.05)  # a writer on another thread would begin meanwhile
+            begun_before.append([*begun])
+
+        asking = asyncio.create_task(session.context(Request("hello")))
+        asking.add_done_callback(send)
+        answer = await asking
+        assert begun_before == [[]]
+        assert [each.id for each in await session.records(1)] == begun == [answer.record_id]
 
 
 @pytest.mark.asyncio
