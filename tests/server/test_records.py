@@ -207,7 +207,7 @@ RECORDED = {
     },
     types.Model: {
         *("name", "provider", "family", "window", "max_output", "tokenizer", "gather_budget", "local", "assumed"),
-        *("capabilities", "requires_key", "input_price", "output_price"),
+        *("capabilities", "capabilities_known", "requires_key", "input_price", "output_price"),
     },
     types.Skip: {"model", "code"},
     types.Cost: {"low", "high", "limit"},
