@@ -25,7 +25,6 @@ from haversack.pipeline import _token_use
 from haversack.policy.privacy import Privacy
 from haversack.record_form import Question, Record, make_record
 from haversack.records import Keep, Records
-from haversack.route import route
 from haversack.score import score
 from haversack.tokens import counter
 from haversack.types import (
@@ -41,9 +40,11 @@ from haversack.types import (
     Intent,
     Kind,
     Manifest,
+    Model,
     Plan,
     Prompt,
     Request,
+    Route,
     Settings,
     Snapshot,
     Source,
@@ -91,7 +92,8 @@ def prepared(n_candidates: int) -> tuple[Callable[[], Manifest], Callable[[Manif
     settings, folder = Settings(), Folder("ws", "file:///ws", "/ws")
     marked = mark(tuple(candidate(at) for at in range(n_candidates)), plan, Privacy.compile(settings))
     scored = score(marked, plan)
-    way = route(request, marked, settings)
+    model = Model("a-model", "local", "o200k", 32_000, 4_000, "o200k", 16_000, local=True)
+    way = Route(model, 32_000, "model", 4_000)
     count = counter(way.model.tokenizer)
     packed = pack(scored, plan, 16_000, count)
     use = _token_use(way, Costs(100, 0, 10, packed.used), request, packed.budget, count)

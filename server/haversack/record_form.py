@@ -42,7 +42,7 @@ LEFT_OUT: Mapping[type, frozenset[str]] = {
     Eligibility: frozenset({"redacted"}),
     Skip: frozenset({"reason"}),
     Problem: frozenset({"message", "remedy"}),
-    History: frozenset({"messages", "note"}),
+    History: frozenset({"messages", "note", "summaries", "wanted", "ahead"}),
 }
 # What is kept of a restricted item, so that counts and sums still add up. A new field is not among them by itself.
 OF_RESTRICTED = (

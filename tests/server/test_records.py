@@ -212,7 +212,7 @@ RECORDED = {
     types.Skip: {"model", "code"},
     types.Cost: {"low", "high", "limit"},
     types.Problem: {"stage", "code"},
-    types.History: {"tier", "tokens_before", "tokens_after", "warning"},
+    types.History: {"tier", "tokens_before", "tokens_after", "warning", "used", "state"},
     types.Selection: {"identity", "n_entries", "n_bytes", "tokens"},
 }
 
