@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 os.environ["HAVERSACK_PANIC"] = "1"
+# The policy of whoever runs the tests is none of theirs.
+os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "haversack-tests-without-config")
 # A slow or busy machine is no failure; time limits that matter have tests of their own.
 settings.register_profile("haversack", deadline=None)
 settings.load_profile("haversack")

@@ -80,6 +80,10 @@ class Documents:
     def get(self, uri: str) -> OpenDocument | None:
         return self._open.get(uris.canonical(uri))
 
+    def open_uris(self) -> tuple[str, ...]:
+        """URIs of all open documents, as the client spells them."""
+        return tuple(document.uri for document in self._open.values())
+
     def recent(self) -> tuple[str, ...]:
         """URIs lately opened, changed or saved, newest first, as the client spells them."""
         return tuple(reversed(self._recent.values()))
@@ -227,6 +231,14 @@ def code_point_index(line: str, column: int, encoding: Encoding) -> int:
     while cut < len(data) and data[cut] & 0xC0 == 0x80:
         cut -= 1
     return len(data[:cut].decode("utf-8"))
+
+
+def column_of(line: str, index: int, encoding: Encoding) -> int:
+    """The column in `encoding` units of a code point of `line`: what `code_point_index` takes back."""
+    before = line[:index]
+    if encoding is Encoding.UTF_32 or before.isascii():
+        return len(before)
+    return len(before.encode("utf-16-le")) // 2 if encoding is Encoding.UTF_16 else len(before.encode("utf-8"))
 
 
 def _content_length(line: str) -> int:

@@ -14,16 +14,13 @@ from typing import Any, Protocol
 
 from haversack.config import walk_rules
 from haversack.index_view import Index
-from haversack.outbound import is_on_this_machine
-from haversack.policy.catalogue import is_forwarded
+from haversack.policy.confinement import embeds_elsewhere
 from haversack.types import Folder, Settings
 from haversack_index.client import WorkerEvent
 from haversack_index.types import IndexState, IndexStatus
 
 log = logging.getLogger("haversack.indexing")
 
-# Embedders that send text to an address.
-SERVICES = ("ollama", "openai")
 # Seconds of quiet after a change before the worker hears of it: a save-all or a branch switch comes as one batch, and
 # a single save is still in the index before its author has typed a question.
 DEBOUNCE = 0.2
@@ -313,8 +310,7 @@ def _index_settings(settings: Settings) -> tuple[object, ...]:
 
 def withheld_patterns(settings: Settings) -> list[str]:
     """Privacy patterns of files whose text an embedding service must not see: none for one that runs right here."""
-    is_elsewhere = not is_on_this_machine(settings.embedder_endpoint) or is_forwarded(settings.embedder_model)
-    if settings.embedder not in SERVICES or not is_elsewhere:
+    if not embeds_elsewhere(settings):
         return []
     return [*settings.restricted_paths, *settings.remote_blocked_paths]
 

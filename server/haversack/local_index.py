@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from haversack.config import walk_rules
-from haversack.indexing import SERVICES, OnChange, OnProblem, withheld_patterns
+from haversack.indexing import OnChange, OnProblem, withheld_patterns
 from haversack.outbound import read_key, transport
+from haversack.policy.confinement import SERVICES
 from haversack.policy.privacy import Privacy
 from haversack.types import Folder, Settings
 from haversack_index.client import WorkerClient, WorkerEvent

@@ -100,7 +100,7 @@ def _decide(
 ) -> Bundle:
     """Everything after gathering: a function of its arguments, but for the times in the manifest."""
     settings = snapshot.settings
-    privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders))
+    privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders), snapshot.policy)
     gate = DocumentGate.of(snapshot, plan.request)
     marked = watch.timed("mark", mark, gathered.candidates, plan, privacy, gate)
     past, withheld = keep_documents(plan.request.history, gate)
@@ -141,7 +141,7 @@ def _decide(
     use = _token_use(way, costs, plan.request, packed.budget, count)
     way = priced(way, chain, use.total)
     short = (*shortfall(way, plan.request, packed.budget), *cost_unknown(way, chain))
-    told = (*plan.request.problems, *privacy.problems, *gate.problems)
+    told = (*plan.request.problems, *snapshot.policy.problems, *privacy.problems, *gate.problems)
     problems = (*told, *gathered.problems, *withheld, *fitted.held, *short)
     folders = tuple(folder.key for folder in snapshot.folders)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index, folders, way)

@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import apsw
 import platformdirs
@@ -26,7 +27,10 @@ from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
+from haversack.policy.confinement import confined
 from haversack.policy.documents import DocumentGate
+from haversack.policy.layers import Merged
+from haversack.policy.loading import WORKSPACE_FILE, PolicyFiles
 from haversack.record_form import Record
 from haversack.recorder import Recorder, Verification
 from haversack.records import Records
@@ -37,6 +41,7 @@ from haversack.types import (
     Folder,
     HaversackError,
     InvalidRequest,
+    Policy,
     Problem,
     Request,
     Settings,
@@ -69,7 +74,8 @@ def open_session(cache_dir: Path | None = None) -> Session:
     with contextlib.suppress(OSError, apsw.Error):
         memory = MemoryStore(platformdirs.user_data_path("haversack") / "memories.db")
     recorder = Recorder(Records(platformdirs.user_data_path("haversack") / "records"))
-    return Session(indexing=LocalIndexing(cache), memory=memory, recorder=recorder, cache_dir=cache)
+    policies = PolicyFiles(platformdirs.user_config_path("haversack") / "policy.json")
+    return Session(indexing=LocalIndexing(cache), memory=memory, recorder=recorder, cache_dir=cache, policies=policies)
 
 
 class Session:
@@ -83,6 +89,7 @@ class Session:
         memory: MemoryStore | None = None,
         recorder: Recorder | None = None,
         cache_dir: Path | None = None,
+        policies: PolicyFiles | None = None,
         on_status: OnStatus | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -90,19 +97,21 @@ class Session:
         self.settings = Settings()
         self.settings_problems: tuple[Problem, ...] = ()
         self.trusted = True
+        self.policy = Policy()  # of the files, as last read
         self.on_status: OnStatus = on_status or _ignore_status
         self._line = line
         self._indexing = indexing
         self._memory = memory
         self._recorder = recorder
         self._cache_dir = cache_dir
+        self._policies = policies or PolicyFiles()
         self._clock = clock
         self._folders: dict[str, FolderIndex] = {}
         self._spelled: dict[str, PurePath] = {}  # folder key to its path as the client spells it
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._pool = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="haversack-read")
         self._texts = TextCache()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -132,6 +141,7 @@ class Session:
             diagnostics=tuple(each for given in self._diagnostics.values() for each in given),
             recent=self.documents.recent(),
             trusted=self.trusted,
+            policy=self.policy,
         )
 
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
@@ -148,6 +158,10 @@ class Session:
 
     async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         frozen = snapshot or self.snapshot()
+        policy = (await self._read_policy(request.policy)).policy
+        settings = confined(frozen.settings, policy)
+        if (policy, settings) != (frozen.policy, frozen.settings):
+            frozen = replace(frozen, policy=policy, settings=settings)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READER_WAIT):
                 await asyncio.gather(*(index.wait_opened() for index in self._folders.values()))
@@ -200,8 +214,12 @@ class Session:
             if index.folder.root == root:
                 return index.folder
         folder = Folder(self._free_key(name or path.name or "workspace"), uri, root)
-        self._folders[folder.key] = FolderIndex(folder, self._indexing, self.settings, self._read, self._status_changed)
+        # Before anything reads the folder, what keeps its files here must be known: one small file is read right now.
+        self.policy = self._policies.merged((*self.folders, folder), self.settings, trusted=self.trusted).policy
+        settings = confined(self.settings, self.policy)
+        self._folders[folder.key] = FolderIndex(folder, self._indexing, settings, self._read, self._status_changed)
         self._spelled[folder.key] = path
+        self._configure()
         return folder
 
     def remove_folder(self, uri: str) -> None:
@@ -209,9 +227,7 @@ class Session:
         for key, index in list(self._folders.items()):
             if self._spelled[key] == path:
                 del self._folders[key], self._spelled[key]
-                task = asyncio.create_task(index.stop())
-                self._closing.add(task)
-                task.add_done_callback(self._closing.discard)
+                self._later(index.stop())
 
     def start_indexing(self, *, watch: bool = False) -> None:
         """Bring every folder's index up to date in the background; with `watch`, follow the disk as well."""
@@ -280,6 +296,8 @@ class Session:
                 by_folder.setdefault(place[0], []).append(place[1])
         for key, paths in by_folder.items():
             self._folders[key].changed(paths)
+        if any(WORKSPACE_FILE in paths for paths in by_folder.values()):
+            self._later(self._read_policy())
 
     def locate(self, path: PurePath) -> tuple[str, str] | None:
         """The folder key and the path inside it; the innermost folder wins. Compared part by part, without the disk."""
@@ -307,8 +325,7 @@ class Session:
         scope = Scope.USER if self.trusted else Scope.WORKSPACE
         settings, problems = config.merge([Layer(scope, layer) for layer in layers], trusted=self.trusted)
         self.settings, self.settings_problems = settings, problems
-        for index in self._folders.values():
-            index.configure(settings)
+        self._configure()
 
     def set_diagnostics(self, uri: str, diagnostics: Sequence[Diagnostic]) -> None:
         """Replace what the client's tools say about one document."""
@@ -317,6 +334,51 @@ class Session:
             self._diagnostics[key] = tuple(diagnostics)
         else:
             self._diagnostics.pop(key, None)
+
+    # --- policy ---
+
+    async def read_policy(self) -> Merged:
+        """The policy of the files as they are now, with all findings."""
+        return await self._read_policy()
+
+    def is_policy(self, uri: str) -> bool:
+        """Whether a document is the user's policy or that of a workspace folder."""
+        return self._policy_place(uri) is not None
+
+    async def check_policy(self, uri: str, text: str) -> Merged:
+        """What a policy file would mean with `text` in it; `is_policy` says of which documents this can be asked."""
+        folder = self._policy_place(uri) or None
+        check = partial(self._policies.check, settings=self.settings, trusted=self.trusted)
+        return await self._read(check, text, folder)
+
+    def _policy_place(self, uri: str) -> Folder | Literal[""] | None:
+        """The folder whose policy a document is; "" for the user's; None when it is no policy."""
+        path = uris.to_path(uri)
+        if path is None:
+            return None
+        if path == self._policies.user_file:
+            return ""
+        place = self.locate(path)
+        return self._folders[place[0]].folder if place is not None and place[1] == WORKSPACE_FILE else None
+
+    async def _read_policy(self, request: Mapping[str, object] | None = None) -> Merged:
+        """The policy with that of a request on top. What the files say is kept, and what indexes send out follows."""
+        merged = partial(self._policies.merged, self.folders, self.settings, trusted=self.trusted)
+        standing: Merged = await self._read(merged)
+        if standing.policy != self.policy:
+            self.policy = standing.policy
+            self._configure()
+        return standing if request is None else await self._read(partial(merged, request=request))
+
+    def _configure(self) -> None:
+        settings = confined(self.settings, self.policy)
+        for index in self._folders.values():
+            index.configure(settings)
+
+    def _later(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def _read(self, function: Callable[..., Any], *args: object) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)

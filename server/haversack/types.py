@@ -369,6 +369,7 @@ class Request:
     local_only: bool = False  # the caller wants nothing to leave this machine
     providers: tuple[str, ...] | None = None  # providers the client holds keys for; None: it did not say
     failed: tuple[FailedModel, ...] = ()  # models that could not answer this turn, as the client saw it
+    policy: Mapping[str, object] | None = None  # the request's own layer, as a policy file writes it
     problems: tuple[Problem, ...] = ()  # found while reading the request (an unknown field, a bad mention)
     tenant: str = ""  # whose documents the caller may see, besides those that are nobody's alone
     document: DocumentSelection | None = None  # one document is asked for, not whatever helps with the text

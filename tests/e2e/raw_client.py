@@ -25,7 +25,8 @@ class RawClient:
     """One server process. Messages from it are read on a thread; `expect` waits for the answer to one id."""
 
     def __init__(self, home: Path, command: Sequence[str] = SERVER) -> None:
-        environment = {**os.environ, "XDG_CACHE_HOME": str(home / "cache"), "XDG_DATA_HOME": str(home / "data")}
+        places = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("cache", "data", "config")}
+        environment = {**os.environ, **places}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
         )

@@ -9,7 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "server/haversack", ROOT / "indexers/haversack_index")
-PAGES = ("README.md", "docs/architecture.md", "docs/protocol.md", "docs/dependencies.md", "editor-client/README.md")
+PAGES = (
+    "README.md",
+    "docs/architecture.md",
+    "docs/protocol.md",
+    "docs/policy.md",
+    "docs/dependencies.md",
+    "editor-client/README.md",
+)
 
 
 def test_every_module_is_on_the_map() -> None:

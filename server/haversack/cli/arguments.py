@@ -33,6 +33,7 @@ MAIN_EXAMPLES = """examples:
   haversack index --status
   haversack log
   haversack doctor
+  haversack policy
   haversack serve                 (an editor starts this)"""
 
 CONTEXT_EXAMPLES = """examples:
@@ -65,6 +66,11 @@ DOCTOR_EXAMPLES = """examples:
   haversack doctor
   haversack doctor --json"""
 
+POLICY_EXAMPLES = """examples:
+  haversack policy
+  haversack policy --workspace ~/project --json
+  haversack policy --schema > policy.schema.json"""
+
 SERVE_EXAMPLES = """examples:
   haversack serve
   haversack serve --tcp 127.0.0.1:7345"""
@@ -91,6 +97,8 @@ class Options(argparse.Namespace):
     rebuild: bool = False
     tcp: tuple[str, int] | None = None
     allow_remote: bool = False
+    policy: Path | None = None
+    schema: bool = False
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -145,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     _cache_option(doctor)
     doctor.add_argument("--json", action="store_true", help="print the checks as JSON")
 
+    policy = _command(commands, "policy", "show the policy and what is wrong with it", _policy, POLICY_EXAMPLES)
+    _workspace_options(policy)
+    kind = policy.add_mutually_exclusive_group()
+    kind.add_argument("--json", action="store_true", help="print policy and findings as JSON")
+    kind.add_argument("--schema", action="store_true", help="print the JSON schema of policy files")
+
     summary = "speak the Language Server Protocol on stdin and stdout"
     serve = _command(commands, "serve", summary, _serve, SERVE_EXAMPLES)
     serve.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
@@ -187,6 +201,12 @@ def _question_options(command: argparse.ArgumentParser) -> None:
     _workspace_options(command)
     command.add_argument("--model", metavar="PROVIDER/NAME", help="the model to pack for, such as openai/gpt-4o")
     command.add_argument("--budget", type=_tokens, metavar="N", help="tokens of gathered context at most (4000, 8k)")
+    command.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="a policy above the user's and the folder's; it only tightens",
+    )
     command.add_argument(
         "--mention",
         action="append",
@@ -260,6 +280,10 @@ def _verify(options: Options) -> int:
 
 def _doctor(options: Options) -> int:
     return _module("doctor").run(options)
+
+
+def _policy(options: Options) -> int:
+    return _module("policy").run(options)
 
 
 def _serve(options: Options) -> int:

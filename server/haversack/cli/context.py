@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 
@@ -14,6 +15,7 @@ from haversack.cli.arguments import OK, Options
 from haversack.cli.opening import brought_up_to_date, opened, run_async
 from haversack.config import walk_rules
 from haversack.mention_syntax import mention_of, without_lines
+from haversack.policy.document import Kind, parse_text
 from haversack.session import Session
 from haversack.types import Bundle, HaversackError, Manifest, ManifestItem, Mention, Outcome, Request
 from haversack_index.types import IndexState, IndexStatus, SkipReason
@@ -84,7 +86,25 @@ def _tell(status: IndexStatus) -> None:
 def _request(options: Options) -> Request:
     question = sys.stdin.read() if options.question == "-" else options.question
     mentions = tuple(_mention(word) for word in options.mention)
-    return Request(question, mentions=mentions, model=options.model, budget_tokens=options.budget)
+    policy = None if options.policy is None else _policy(options.policy)
+    return Request(question, mentions=mentions, model=options.model, budget_tokens=options.budget, policy=policy)
+
+
+def _policy(path: Path) -> dict[str, object]:
+    """A policy file for this question alone. Raises HaversackError when nothing in it can be used."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise HaversackError(
+            "policy_unreadable", f"The policy {path} can't be read: {why}.", "Check --policy."
+        ) from None
+    document = parse_text(text, Kind.REQUEST, str(path))
+    whole = next((each for each in document.findings if not each.place), None)
+    if whole is not None:
+        line = whole.range.start.line + 1
+        raise HaversackError("policy_unreadable", f"{path}, line {line}: {whole.message}", whole.remedy)
+    return cast("dict[str, object]", json.loads(text))
 
 
 def _mention(word: str) -> Mention:

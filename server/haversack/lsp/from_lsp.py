@@ -48,6 +48,7 @@ def request(
         eligibility=supplied.scope(params.eligibility) if params.eligibility else None,
         recipe=params.recipe,
         tools_tokens=params.tools_tokens,
+        policy=params.policy,
         problems=(*(_unknown_field(name) for name in unknown), *malformed),
     )
 

@@ -12,6 +12,7 @@ from haversack import __version__
 from haversack.lsp import from_lsp, protocol, records, to_lsp
 from haversack.lsp.dispatch import Dispatcher, Handler, State
 from haversack.lsp.editor import SECTION, Editor
+from haversack.lsp.policy_files import PolicyFileDiagnostics
 from haversack.session import Session
 from haversack.types import Bundle, Request, Snapshot
 
@@ -26,6 +27,7 @@ class Handlers:
         self._session = session
         self._watch_parent = watch_parent
         self._editor = Editor(connection, {})
+        self._policy_files = PolicyFileDiagnostics(connection, session)
         self._given_settings: dict[str, Any] = {}  # from initializationOptions; the editor's own values win
         self._watch_disk = False  # the editor cannot watch files for us
         self._background: set[asyncio.Task[None]] = set()
@@ -156,6 +158,7 @@ class Handlers:
     def close(self) -> None:
         """End what runs beside the messages."""
         self._editor.close()
+        self._policy_files.close()
         for task in self._background:
             task.cancel()
 
@@ -170,16 +173,20 @@ class Handlers:
     def did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         self._session.documents.open(document.uri, document.language_id, document.text)
+        self._policy_files.changed(document.uri)
 
     def did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         edits = [from_lsp.edit(change) for change in params.content_changes]
         self._session.documents.change(params.text_document.uri, edits)
+        self._policy_files.changed(params.text_document.uri)
 
     def did_save(self, params: lsp.DidSaveTextDocumentParams) -> None:
         self._session.document_saved(params.text_document.uri, params.text)
+        self._policy_files.changed(params.text_document.uri)
 
     def did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         self._session.documents.close(params.text_document.uri)
+        self._policy_files.closed(params.text_document.uri)
 
     def did_change_watched_files(self, params: lsp.DidChangeWatchedFilesParams) -> None:
         self._session.files_changed(change.uri for change in params.changes)

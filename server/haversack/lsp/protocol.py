@@ -100,6 +100,7 @@ class ContextParams:
     eligibility: EligibilityScope | None = None
     recipe: str = "chat"
     tools_tokens: Uint = Uint(0)
+    policy: Mapping[str, Any] | None = None
 
 
 @attrs.frozen

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from haversack.policy.findings import shown
 from haversack.policy.patterns import MAX_REMEMBERED, Pattern, compile_pattern, spell, steps
-from haversack.types import Problem, Settings
+from haversack.types import Policy, Problem, Settings
+
+NO_POLICY = Policy()
+
+
+def private_patterns(settings: Settings, policy: Policy) -> tuple[str, ...]:
+    """Every pattern that keeps files from remote models: both lists of the settings and of the policy, and the paths
+    that the policy leaves to local models."""
+    kept_local = (path for rule in policy.rules if rule.local_only for path in rule.paths)
+    lists = (settings.restricted_paths, settings.remote_blocked_paths, policy.restricted_paths, policy.blocked_paths)
+    return tuple(dict.fromkeys((*(text for each in lists for text in each), *kept_local)))
 
 # The origin of text that was restricted when it was served, by whatever rule: it stays so, also where no path says why.
 UNNAMED_ORIGIN = "?"
@@ -23,12 +34,12 @@ class Privacy:
     _known: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     @classmethod
-    def compile(cls, settings: Settings, folders: Sequence[str] = ()) -> Privacy:
-        """From `privacy.restrictedPaths` and `privacy.remote.blockedPaths`. `folders`: keys of workspace folders."""
+    def compile(cls, settings: Settings, folders: Sequence[str] = (), policy: Policy = NO_POLICY) -> Privacy:
+        """From the lists of the settings and of the policy. `folders`: keys of workspace folders."""
         patterns: list[Pattern] = []
         problems: list[Problem] = []
-        closed = False
-        for text in (*settings.restricted_paths, *settings.remote_blocked_paths):
+        closed = policy.closed
+        for text in private_patterns(settings, policy):
             line = text.strip()
             if not line or line.startswith("#"):
                 continue
@@ -83,8 +94,8 @@ def _not_understood(text: str) -> Problem:
     return Problem(
         "privacy",
         "privacy_pattern_invalid",
-        f"The privacy pattern {text[:80]!r} can't be understood, so every file counts as restricted.",
-        "Correct it in haversack.privacy.restrictedPaths or haversack.privacy.remote.blockedPaths.",
+        f"The privacy pattern {shown(text)} can't be understood, so every file counts as restricted.",
+        "Correct it in haversack.privacy.restrictedPaths, haversack.privacy.remote.blockedPaths or the policy.",
     )
 
 
@@ -92,6 +103,6 @@ def _no_exceptions(text: str) -> Problem:
     return Problem(
         "privacy",
         "privacy_pattern_ignored",
-        f"The privacy pattern {text[:80]!r} makes an exception, which privacy lists can't; it is ignored.",
+        f"The privacy pattern {shown(text)} makes an exception, which privacy lists can't; it is ignored.",
         "Name what is restricted instead.",
     )

@@ -1,0 +1,37 @@
+"""Settings as the policy lets them be: what text may go to services that are not prompts' models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from haversack.outbound import is_on_this_machine
+from haversack.policy.catalogue import is_forwarded
+from haversack.policy.privacy import private_patterns
+from haversack.types import Policy, RemoteMode, Settings
+
+# Embedders that send text to an address.
+SERVICES = ("ollama", "openai")
+
+
+def confined(settings: Settings, policy: Policy) -> Settings:
+    """With the policy's private paths among the settings' own, and without services elsewhere where it rules them out.
+
+    The built-in embedder then does the work, and search words come from the question alone.
+    """
+    settings = replace(settings, restricted_paths=private_patterns(settings, policy))
+    if not (policy.closed or policy.local_only or policy.remote_mode is RemoteMode.DENY):
+        return settings
+    if embeds_elsewhere(settings):
+        settings = replace(settings, embedder="static", embedder_endpoint="", embedder_model="")
+    if settings.terms_endpoint and _is_elsewhere(settings.terms_endpoint, settings.terms_model):
+        settings = replace(settings, terms_endpoint="", terms_model="")
+    return settings
+
+
+def embeds_elsewhere(settings: Settings) -> bool:
+    """Whether text to embed leaves this machine."""
+    return settings.embedder in SERVICES and _is_elsewhere(settings.embedder_endpoint, settings.embedder_model)
+
+
+def _is_elsewhere(endpoint: str, model: str) -> bool:
+    return not is_on_this_machine(endpoint) or is_forwarded(model)
