@@ -19,6 +19,7 @@ def private_patterns(settings: Settings, policy: Policy) -> tuple[str, ...]:
     lists = (settings.restricted_paths, settings.remote_blocked_paths, policy.restricted_paths, policy.blocked_paths)
     return tuple(dict.fromkeys((*(text for each in lists for text in each), *kept_local)))
 
+
 # The origin of text that was restricted when it was served, by whatever rule: it stays so, also where no path says why.
 UNNAMED_ORIGIN = "?"
 
