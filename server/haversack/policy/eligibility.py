@@ -218,11 +218,18 @@ def _judged(entry: _Entry, restricted: Collection[Key]) -> Supplied:
         reasons=entry.reasons,
         restricted=entry.is_restricted or any(key in restricted for key in entry.keys),
         note=entry.note,
-        eligibility=replace(eligibility, redacted=None) if eligibility else None,
+        eligibility=replace(eligibility, redacted=None) if eligibility and eligibility.redacted else eligibility,
     )
     required = entry.priority is Priority.REQUIRED
-    bare = replace(entry.item, content=None, provenance=None, eligibility=None)
-    return replace(bare, text=entry.text, required=required, verdict=verdict)
+    return replace(
+        entry.item,
+        text=entry.text,
+        required=required,
+        content=None,
+        provenance=None,
+        eligibility=None,
+        verdict=verdict,
+    )
 
 
 def _selection(entries: Sequence[_Entry], scope: EligibilityScope, shelf: _Shelf) -> Selection:
