@@ -16,6 +16,7 @@ from haversack.types import (
     Block,
     Candidate,
     Decision,
+    DocumentFocus,
     Manifest,
     ManifestItem,
     Outcome,
@@ -77,14 +78,16 @@ def record(scored: Sequence[Scored], packed: Packed, plan: Plan, circumstances: 
     )
 
 
-def version_hash(prompt: Prompt, route: Route) -> str:
+def version_hash(prompt: Prompt, route: Route, focus: DocumentFocus | None = None) -> str:
     """Identity of what a model would see, of the model, and of how it is asked: equal hashes mean an answer can be
     reused."""
     messages = [
         [m.role, m.content, m.tool_calls, m.tool_call_id, m.name, [image.reference for image in m.images]]
         for m in prompt.messages
     ]
-    return canonical_hash({"messages": messages, **_chosen(route)})
+    # Two questions about one place may be served the same: what they point at tells them apart, where there is such.
+    pointed = {} if focus is None else {"focus": focus}
+    return canonical_hash({"messages": messages, **_chosen(route), **pointed})
 
 
 def _chosen(route: Route) -> dict[str, object]:

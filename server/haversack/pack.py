@@ -89,9 +89,13 @@ def pack(
         entries = [entry for entry in shelf.open() if entry.scored.tier == tier]
         pack_code([entry for entry in entries if entry.kind in CODE_KINDS], shelf, room, budget - late, config)
         _pack_others([entry for entry in entries if entry.kind not in CODE_KINDS], shelf, plan, room, config)
+    missed: float | None = None
     for entry in shelf.open():  # what is unused is lent to whoever was held back by a share
+        if _is_behind(entry, missed):
+            continue
         if entry.reason is not Reason.BELOW_FLOOR:
             shelf.put_best(entry, budget)
+        missed = _missed(entry, missed)
     return Packed(shelf.blocks(), shelf.decisions(), budget, shelf.used)
 
 
@@ -154,13 +158,30 @@ def pack_code(entries: Sequence[Entry], shelf: Shelf, room: int, limit: int, con
 def _pack_others(entries: Sequence[Entry], shelf: Shelf, plan: Plan, room: int, config: PackConfig) -> None:
     """Entries that are not code, best first, each kind up to its share."""
     taken: dict[Kind, int] = {}
+    missed: float | None = None
     for entry in entries:
+        if _is_behind(entry, missed):
+            entry.reason = Reason.OVER_BUDGET
+            continue
         used = shelf.used
         left = int(room * _share(entry.kind, plan, config)) - taken.get(entry.kind, 0)
         shelf.put_best(entry, min(shelf.budget, used + max(0, left)))
         taken[entry.kind] = taken.get(entry.kind, 0) + shelf.used - used
         if entry.reason is Reason.OVER_BUDGET and used + left < shelf.budget:
             entry.reason = Reason.SHARE_CAP
+        missed = _missed(entry, missed)
+
+
+def _is_behind(entry: Entry, missed: float | None) -> bool:
+    """Whether a nearer section of the document found no room: a reader who sees one takes all nearer ones for seen."""
+    return missed is not None and entry.kind is Kind.SECTION_SUMMARY and entry.relevance < missed
+
+
+def _missed(entry: Entry, missed: float | None) -> float | None:
+    """The worth of the first section that found no room; those just as near may still be tried."""
+    if missed is None and entry.kind is Kind.SECTION_SUMMARY and entry.chosen is None:
+        return entry.relevance
+    return missed
 
 
 def _late_needs(shelf: Shelf, plan: Plan, room: int, config: PackConfig) -> int:

@@ -20,7 +20,7 @@ from haversack.policy.documents import DocumentGate
 from haversack.policy.eligibility import qualify
 from haversack.policy.privacy import Privacy
 from haversack.policy.secrets import without_secrets
-from haversack.recipes import lookup
+from haversack.recipes import DOCUMENT, lookup
 from haversack.redact import redact_blocks, redact_words
 from haversack.room import lower_reserve, shortfall
 from haversack.route import candidates, cost_unknown, priced, settle
@@ -31,6 +31,7 @@ from haversack.tokens import TokenCounter, counter
 from haversack.types import (
     Bundle,
     History,
+    InvalidRequest,
     Packed,
     Plan,
     Problem,
@@ -71,11 +72,14 @@ async def run(request: Request, workspace: Workspace, services: Services = Servi
     """Answers one request. Raises HaversackError, which says what the user can do about it."""
     watch = _Stopwatch(services.clock)
     lookup(request.recipe)  # an unknown recipe is refused before any work is done
+    if (request.recipe == DOCUMENT) is not (request.document is not None):
+        raise InvalidRequest("The recipe `document` is for a document that was selected.", "Use `haversack/select`.")
     # Nobody needs a key to find what a question is about, and search words go to services and into the manifest.
     spared = replace(request, text=without_secrets(request.text))
     plan = await workspace.run(watch.timed, "classify", classify, spared, workspace.snapshot, workspace.seen)
     plan = await workspace.run(watch.timed, "qualify", _qualified, plan)
-    gathered = await services.gather(plan, workspace) if plan.sources else Gathered((), (), ())
+    wanted = plan.sources or request.document is not None
+    gathered = await services.gather(plan, workspace) if wanted else Gathered((), (), ())
     plan = replace(plan, request=replace(plan.request, text=request.text))
     return await workspace.run(_decide, plan, gathered, workspace.snapshot, services, watch)
 
@@ -146,7 +150,8 @@ def _decide(
     folders = tuple(folder.key for folder in snapshot.folders)
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index, folders, way)
     manifest = record(scored, packed, plan, circumstances)
-    return Bundle("completed", prompt, packed.blocks, way, manifest, history, version_hash(prompt, way), problems)
+    version = version_hash(prompt, way, plan.request.document.focus if plan.request.document is not None else None)
+    return Bundle("completed", prompt, packed.blocks, way, manifest, history, version, problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, Self
 import apsw
 import platformdirs
 
-from haversack import config, pipeline, uris
+from haversack import config, pipeline, selecting, uris
 from haversack.config import Layer, Scope
 from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing, OnStatus
@@ -44,6 +44,7 @@ from haversack.types import (
     Policy,
     Problem,
     Request,
+    Selected,
     Settings,
     Snapshot,
 )
@@ -155,6 +156,15 @@ class Session:
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
         return await self._line.preview(*await self._prepared(request, snapshot))
+
+    async def select(self, request: Request, snapshot: Snapshot | None = None) -> Selected:
+        """The one document that the request's `document` names, with its bundle. Takes the snapshot as `context`."""
+        request, workspace = await self._prepared(request, snapshot)
+        selected = await selecting.select(request, workspace)
+        if self._recorder is None:
+            return selected
+        record_id = self._recorder.keep(request, workspace.snapshot, selected.bundle)
+        return replace(selected, bundle=replace(selected.bundle, record_id=record_id))
 
     async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         frozen = snapshot or self.snapshot()

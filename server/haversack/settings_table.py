@@ -361,4 +361,25 @@ SETTINGS: tuple[Setting, ...] = (
         "0 keeps none and removes those there are. The newest 1,000 of a folder are kept at most.",
         "`recorder`: whether an answer gets a record; `records`: which ones are removed",
     ),
+    Setting(
+        "select.sectionSummaryMaxTokens",
+        "section_summary_max_tokens",
+        whole_number(16, 2_000),
+        "150",
+        "16 to 2,000 tokens, estimated to err high",
+        ANYWHERE,
+        "How long the summary of one section of a selected document may be, and its gist. A longer one is cut and says "
+        "so; the limit is what makes it safe to keep a section in focus whatever the budget.",
+        "`gatherers.sections`: the summaries of `haversack/select`",
+    ),
+    Setting(
+        "select.maxSections",
+        "max_sections",
+        whole_number(1, 2_000),
+        "300",
+        "1 to 2,000",
+        ANYWHERE,
+        "How many sections of a selected document are looked at: those nearest to the focus, or the first ones.",
+        "`gatherers.document`: the sections of `haversack/select`",
+    ),
 )

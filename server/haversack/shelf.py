@@ -174,6 +174,8 @@ class Shelf:
 
     def _is_copy(self, entry: Entry) -> bool:
         """Whether the same text is served already under another name; then the entry is closed with that name."""
+        if entry.candidate.order is not None:
+            return False  # sections that say the same are still two sections
         if entry.file is None:
             first = self.texts.get(_text_hash(entry))
             if first is not None and entry.candidate.text.strip():
@@ -192,7 +194,7 @@ class Shelf:
         first: dict[str, Entry] = {}
         for entry in sorted(required, key=lambda e: e.place):
             identity = _text_hash(entry) if entry.file is None else entry.file.content_hash
-            if not (identity and entry.n_characters):
+            if not (identity and entry.n_characters) or entry.candidate.order is not None:
                 continue
             other = first.setdefault(identity, entry)
             if other is entry or (other.key == entry.key and entry.key is not None):
@@ -262,6 +264,7 @@ class Shelf:
     def blocks(self) -> tuple[Block, ...]:
         """Best file first, in document order inside a file; texts of no file take their own place among them."""
         groups: list[tuple[int, list[Block]]] = []
+        parts: list[tuple[int, int, Block]] = []  # of one document
         by_file: dict[FileKey | None, list[Entry]] = {}
         for entry in sorted(self.entries, key=lambda entry: entry.place):
             by_file.setdefault(entry.key, []).append(entry)
@@ -273,7 +276,12 @@ class Shelf:
         for entry in self.entries:
             if entry.file is None and entry.chosen is not None:
                 block = replace(self.measure.text_block(entry.candidate), score=entry.scored.score)
-                groups.append((entry.place, [block]))
+                if entry.candidate.order is not None:
+                    parts.append((entry.candidate.order, entry.place, block))
+                else:
+                    groups.append((entry.place, [block]))
+        if parts:
+            groups.append((min(place for _, place, _ in parts), [block for _, _, block in sorted(parts, key=_order)]))
         return tuple(block for _, blocks in sorted(groups, key=lambda group: group[0]) for block in blocks)
 
     def _block(self, piece: Piece, file: FileText, entries: Sequence[Entry]) -> Block:
@@ -286,6 +294,10 @@ class Shelf:
         if entry.chosen is None:
             return self._is_covered(entry) and touches(entry.forms[0].spans, piece.spans)
         return not piece.spans or touches(entry.chosen.spans, piece.spans)
+
+
+def _order(part: tuple[int, int, Block]) -> tuple[int, int]:
+    return part[:2]
 
 
 def _cut_detail(detail: Detail) -> Detail:

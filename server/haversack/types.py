@@ -586,6 +586,8 @@ class Settings:
     custom_windows: Mapping[str, int] = field(default_factory=dict[str, int])
     restricted_paths: tuple[str, ...] = ()  # patterns of files that no remote model may read
     remote_blocked_paths: tuple[str, ...] = ()  # the same effect, a list of its own
+    section_summary_max_tokens: int = 150  # one section of a selected document, and its gist
+    max_sections: int = 300  # sections of a selected document
     records_keep_days: int = 30  # 0: no records are kept
     redact_secrets: bool = True  # keys and passwords are hidden from remote models
 

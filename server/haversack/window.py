@@ -69,7 +69,9 @@ def divide(
     except OverBudget as error:
         needed, refusal = int(str(error.details["needed"])), error
         # What pays off with a model is no limit to what must be in: that is the window, or the request's own budget.
-        wanted = route.window if request.budget_tokens is None else request.budget_tokens
+        # Parts of a document that must be in are few and small each: the request's budget does not drop them.
+        capped = request.budget_tokens is not None and request.document is None
+        wanted = (request.budget_tokens or 0) if capped else route.window
         alone = share_rest(route, settings, others + needed)
         most = context_budget(alone, replace(request, budget_tokens=wanted), system=fixed, question=0, history=0)
         if needed > most:

@@ -67,6 +67,8 @@ def test_nested_and_dotted_keys_mean_the_same(raw: dict[str, Any]) -> None:
 GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "contextWindow": ("32k", 32_000, {}),
     "includeHidden": (True, True, {}),
+    "select.sectionSummaryMaxTokens": (40, 40, {}),
+    "select.maxSections": (3, 3, {}),
     "includeSecretNames": (True, True, {}),
     "maxFileSize": ("0.5", 500_000, {}),
     "hybridSearch.vectorWeight": (0.25, 0.25, {}),

@@ -26,7 +26,7 @@ MOST_SUPPLIED = 5_000
 # No path and no name is longer on any system; what is comes back in rows and problems.
 LONGEST_NAME = 4_096
 
-E = TypeVar("E", types.MentionKind, types.Role)
+E = TypeVar("E", types.MentionKind, types.Role, types.Purpose)
 
 
 def request(
@@ -49,8 +49,43 @@ def request(
         recipe=params.recipe,
         tools_tokens=params.tools_tokens,
         policy=params.policy,
+        tenant=params.tenant,
         problems=(*(_unknown_field(name) for name in unknown), *malformed),
     )
+
+
+def selection(
+    params: protocol.SelectParams, unknown: Sequence[str], find_folder: Callable[[str], str]
+) -> types.Request:
+    """Raises `InvalidRequest` for a purpose that is none, and for names longer than any name."""
+    for place, value in {"document": params.document, "workspaceFolder": params.workspace_folder or ""}.items():
+        if len(value) > LONGEST_NAME:
+            raise InvalidRequest(f"params.{place}: longer than {LONGEST_NAME:,} characters.", "Give a path or a URI.")
+    focus = params.focus
+    if focus is not None and len(focus.section_ids) > MOST_MENTIONS:
+        raise InvalidRequest(f"params.focus.sectionIds: more than {MOST_MENTIONS:,}.", "Point at a few sections.")
+    return types.Request(
+        text=params.text,
+        folder=find_folder(params.workspace_folder) if params.workspace_folder else "",
+        model=params.model,
+        budget_tokens=params.budget_tokens,
+        tenant=params.tenant,
+        document=types.DocumentSelection(
+            params.document,
+            _focus(focus) if focus is not None else None,
+            _member(types.Purpose, params.purpose, "params.purpose"),
+        ),
+        problems=tuple(_unknown_field(name) for name in unknown),
+    )
+
+
+def _focus(focus: protocol.DocumentFocus) -> types.DocumentFocus | None:
+    """As the client wrote it, since it is echoed: sections are whole lines, which are the same in every encoding."""
+    span = focus.range
+    start, end = (_position(span.start), _position(span.end)) if span is not None else (None, None)
+    place = types.Range(start, end) if start is not None and end is not None else None
+    pointed = types.DocumentFocus(focus.section_ids, place, focus.quote)
+    return None if pointed == types.DocumentFocus() else pointed
 
 
 def _limit(params: protocol.ContextParams) -> None:

@@ -39,6 +39,7 @@ class Handlers:
             lsp.SHUTDOWN: self.shutdown,
             protocol.CONTEXT: self.context,
             protocol.PREVIEW: self.preview,
+            protocol.SELECT: self.select,
             protocol.INDEX_STATUS: self.index_status,
             protocol.INDEX_REBUILD: self.index_rebuild,
             protocol.RECORDS_LIST: self.records_list,
@@ -66,6 +67,15 @@ class Handlers:
 
     def preview(self, params: protocol.ContextParams, unknown: tuple[str, ...]) -> Coroutine[Any, Any, object]:
         return self._answer(params, unknown, self._session.preview)
+
+    def select(self, params: protocol.SelectParams, unknown: tuple[str, ...]) -> Coroutine[Any, Any, object]:
+        request = from_lsp.selection(params, unknown, self._session.find_folder)
+        snapshot = self._session.snapshot()
+
+        async def reply() -> protocol.SelectResult:
+            return to_lsp.selected(await self._session.select(request, snapshot), snapshot.folders)
+
+        return reply()
 
     def _answer(
         self,

@@ -12,6 +12,7 @@ import attrs
 
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
+from haversack.lsp.selection import DocumentFocus, DocumentIdentity, DocumentSection, SelectParams
 from haversack.lsp.supplied_messages import (
     Content,
     Eligibility,
@@ -23,7 +24,17 @@ from haversack.lsp.supplied_messages import (
 )
 from haversack.types import Priority
 
-__all__ = ["MAX_UINT", "Position", "Range", "Share", "Uint"]
+__all__ = [
+    "MAX_UINT",
+    "DocumentFocus",
+    "DocumentIdentity",
+    "DocumentSection",
+    "Position",
+    "Range",
+    "SelectParams",
+    "Share",
+    "Uint",
+]
 
 
 # --- parameters -------------------------------------------------------------------------------------------------
@@ -101,6 +112,7 @@ class ContextParams:
     recipe: str = "chat"
     tools_tokens: Uint = Uint(0)
     policy: Mapping[str, Any] | None = None
+    tenant: str = ""
 
 
 @attrs.frozen
@@ -310,6 +322,14 @@ class ContextResult:
 
 
 @attrs.frozen
+class SelectResult(ContextResult):
+    identity: DocumentIdentity
+    sections: tuple[DocumentSection, ...]
+    focus_axis: DocumentFocus | None
+    truncated: bool
+
+
+@attrs.frozen
 class FolderStatus:
     name: str
     uri: str
@@ -351,6 +371,7 @@ class ErrorData:
 
 CONTEXT = "haversack/context"
 PREVIEW = "haversack/preview"
+SELECT = "haversack/select"
 INDEX_STATUS = "haversack/index/status"
 INDEX_REBUILD = "haversack/index/rebuild"
 RECORDS_LIST = "haversack/records/list"
@@ -361,6 +382,7 @@ DIAGNOSTICS = "haversack/diagnostics"
 REQUESTS: Mapping[str, tuple[type, type]] = {
     CONTEXT: (ContextParams, ContextResult),
     PREVIEW: (ContextParams, ContextResult),
+    SELECT: (SelectParams, SelectResult),
     INDEX_STATUS: (IndexParams, IndexStatusResult),
     INDEX_REBUILD: (IndexParams, IndexStatusResult),
     RECORDS_LIST: (RecordsParams, RecordsResult),

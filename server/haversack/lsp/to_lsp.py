@@ -7,6 +7,8 @@ from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
+import attrs
+
 from haversack import types, uris
 from haversack.lsp import protocol, supplied_messages
 from haversack.lsp.protocol import Uint
@@ -101,6 +103,50 @@ def verification(done: Verification) -> RecordVerifyResult:
         faults=done.faults,
         entries=tuple(_record_entry(each) for each in done.entries),
     )
+
+
+def selected(found: types.Selected, folders: Sequence[Folder]) -> protocol.SelectResult:
+    whole, card, focus = context(found.bundle, folders), found.identity, found.focus
+    span = focus.range if focus is not None else None
+    return protocol.SelectResult(
+        **{field.name: getattr(whole, field.name) for field in attrs.fields(protocol.ContextResult)},
+        identity=protocol.DocumentIdentity(
+            folder=card.folder,
+            path=card.path,
+            title=card.title,
+            kind=card.kind,
+            status=card.status,
+            generation=card.generation,
+            lines=card.n_lines,
+            characters=card.n_characters,
+            gist=card.gist,
+        ),
+        sections=tuple(
+            protocol.DocumentSection(
+                id=each.id,
+                order=each.order,
+                kind=each.kind,
+                heading_path=each.heading_path,
+                summary=each.summary,
+                summary_truncated=each.summary_truncated,
+                range=lines(each.lines),
+                focus=each.focus,
+            )
+            for each in found.sections
+        ),
+        focus_axis=protocol.DocumentFocus(
+            focus.section_ids,
+            protocol.Range(_place(span.start), _place(span.end)) if span is not None else None,
+            focus.quote,
+        )
+        if focus is not None
+        else None,
+        truncated=found.truncated,
+    )
+
+
+def _place(position: types.Position) -> protocol.Position:
+    return protocol.Position(Uint(position.line), Uint(position.character))
 
 
 def lines(span: tuple[int, int]) -> protocol.Range:
