@@ -54,7 +54,6 @@ from haversack_index.types import FileRecord, IndexStatus
 # Threads that read files and query indexes for requests: more would only fight for the interpreter lock.
 READING_THREADS = 4
 
-
 # Seconds that a question right after the start waits for a reader: opening takes a tenth of that, and without a reader
 # not even the words in the files can be counted.
 READER_WAIT = 1.0
@@ -148,10 +147,7 @@ class Session:
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
         request, workspace = await self._prepared(request, snapshot)
-        bundle = await self._line.run(request, workspace)
-        if self._recorder is None:
-            return bundle
-        return replace(bundle, record_id=self._recorder.keep(request, workspace.snapshot, bundle))
+        return self._recorded(request, workspace, await self._line.run(request, workspace))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
@@ -161,10 +157,12 @@ class Session:
         """The one document that the request's `document` names, with its bundle. Takes the snapshot as `context`."""
         request, workspace = await self._prepared(request, snapshot)
         selected = await selecting.select(request, workspace)
+        return replace(selected, bundle=self._recorded(request, workspace, selected.bundle))
+
+    def _recorded(self, request: Request, workspace: Workspace, bundle: Bundle) -> Bundle:
         if self._recorder is None:
-            return selected
-        record_id = self._recorder.keep(request, workspace.snapshot, selected.bundle)
-        return replace(selected, bundle=replace(selected.bundle, record_id=record_id))
+            return bundle
+        return replace(bundle, record_id=self._recorder.keep(request, workspace.snapshot, bundle))
 
     async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         frozen = snapshot or self.snapshot()
@@ -177,14 +175,9 @@ class Session:
                 await asyncio.gather(*(index.wait_opened() for index in self._folders.values()))
         recorded = self._recorder.take_problems() if self._recorder is not None else ()
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
+        gate = DocumentGate.of(frozen, request)
         workspace = Workspace(
-            frozen,
-            indexes,
-            self._pool,
-            memory=self._memory,
-            cache_dir=self._cache_dir,
-            texts=self._texts,
-            gate=DocumentGate.of(frozen, request),
+            frozen, indexes, self._pool, memory=self._memory, cache_dir=self._cache_dir, texts=self._texts, gate=gate
         )
         return replace(request, problems=(*request.problems, *self.settings_problems, *recorded)), workspace
 

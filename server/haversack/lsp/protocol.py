@@ -24,17 +24,8 @@ from haversack.lsp.supplied_messages import (
 )
 from haversack.types import Priority
 
-__all__ = [
-    "MAX_UINT",
-    "DocumentFocus",
-    "DocumentIdentity",
-    "DocumentSection",
-    "Position",
-    "Range",
-    "SelectParams",
-    "Share",
-    "Uint",
-]
+__all__ = ["MAX_UINT", "DocumentFocus", "DocumentIdentity", "DocumentSection", "Position", "Range", "SelectParams"]
+__all__ += ["Share", "Uint"]
 
 
 # --- parameters -------------------------------------------------------------------------------------------------
