@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.haversack-installed
 
-.PHONY: demo test lint types contracts unit clean
+.PHONY: demo test lint types contracts unit slow clean
 
 demo: $(STAMP)
 	@$(BIN)/haversack context "How does the packer decide what fits into the token budget?" --workspace . --budget 4000
@@ -30,6 +30,10 @@ contracts: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/pytest -q -n auto
+
+# Ten thousand generated sessions, none of which may send a word of a restricted file: a quarter of an hour.
+slow: $(STAMP)
+	HAVERSACK_CASES=10000 $(BIN)/pytest -q tests/server/test_leaks.py
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -110,7 +111,9 @@ async def _kept(
     if isinstance(error, HaversackError):
         problem = Problem(source.value, error.code, error.message, error.remedy)
     else:
-        logger.error("source %s failed", source.value, exc_info=error)
+        # Where it failed, not with what words: an error's message may quote the file that it stumbled over.
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("source %s failed with %s\n%s", source.value, type(error).__name__, frames)
         message = f"{source.value} failed ({type(error).__name__}) and was left out."
         problem = Problem(source.value, "source_failed", message, "The log has the details.")
     return (), (problem,), Timing(source.value, "failed", spent, deadline=1_000 * deadline)

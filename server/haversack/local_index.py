@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from haversack.config import walk_rules
 from haversack.indexing import OnChange, OnProblem, withheld_patterns
-from haversack.outbound import read_key, transport
-from haversack.policy.confinement import SERVICES
+from haversack.outbound import Post, read_key, transport
+from haversack.policy.confinement import SERVICES, embeds_elsewhere
 from haversack.policy.privacy import Privacy
+from haversack.policy.secrets import without_secrets
 from haversack.types import Folder, Settings
 from haversack_index.client import WorkerClient, WorkerEvent
 from haversack_index.embed import load_embedder
@@ -99,10 +101,19 @@ def load_service_embedder(
     """An embedder behind an address: the only one it may reach. Raises like `haversack_index.embed.load_embedder`,
     and HaversackError `no_key`. The key itself is read here, in each process, and passed on to nobody.
 
-    It gets no text of files that the privacy patterns `withheld` match; such files are found by their words.
+    It gets no text of files that the privacy patterns `withheld` match; such files are found by their words. One that
+    runs elsewhere gets no secrets either: neither of files nor of questions.
     """
     key = read_key(key_variable, "haversack.embedding.keyVariable")
-    post = transport(Settings(embedder_endpoint=endpoint))
+    settings = Settings(embedder=kind, embedder_endpoint=endpoint, embedder_model=model)
+    post = transport(settings)
+    if embeds_elsewhere(settings):
+        post = partial(_post_without_secrets, post)
     privacy = Privacy.compile(Settings(restricted_paths=tuple(withheld)))
     withholds = privacy.restricts if privacy.active else None
     return load_embedder(kind, endpoint=endpoint, model=model, post=post, withholds=withholds, key=key)
+
+
+def _post_without_secrets(post: Post, url: str, json: Any, headers: Mapping[str, str], timeout: float) -> Any:
+    texts = [without_secrets(text) for text in json["input"]]
+    return post(url, {**json, "input": texts}, headers, timeout)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
+from gathering import World, run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from haversack import outbound, pipeline
 from haversack.config import SETTINGS, Layer, Scope, merge, parse
-from haversack.types import Settings
+from haversack.local_index import embedder_spec
+from haversack.types import Bundle, Request, Settings
 
 
 @pytest.mark.parametrize(
@@ -289,3 +293,38 @@ def test_no_json_raises(raw: dict[str, Any]) -> None:
     settings, problems = parse(raw)
     assert isinstance(settings, Settings)
     assert all(problem.message for problem in problems)
+
+
+# --- a workspace that nobody trusts ------------------------------------------------------------------------------
+
+KEY = "AKIA" + "Q3EGRN7TWY2LKZ5M"
+FILES = {
+    "data/vault.py": "def open_vault():\n    return 'canary'\n",
+    "src/use.py": f"ACCESS = '{KEY}'\n\n\ndef use_vault():\n    return open_vault(ACCESS)\n",
+    ".env": "PASSWORD=canary\n",
+}
+USER = Layer(Scope.USER, {"privacy.restrictedPaths": ["data/"], "model": "openai/gpt-4o"})
+NAMES = [setting.name for setting in SETTINGS]
+
+
+@pytest.mark.parametrize("names", [*([name] for name in NAMES), NAMES], ids=[*NAMES, "all of them"])
+def test_no_setting_of_an_untrusted_workspace_sends_text_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    """One by one and together, with the values that the tests of settings use: so a new setting is covered."""
+    sent: list[object] = []
+    monkeypatch.setattr(outbound, "post_json", lambda *given, **named: sent.append(given))
+    layer = Layer(Scope.WORKSPACE, {name: GOOD[name][0] for name in names})
+    settings, _ = merge((USER, layer), trusted=False)
+    embedder_spec(settings).load()
+    bundle, plain = _ask(tmp_path, settings), _ask(tmp_path, merge((USER,))[0])
+    assert sent == []
+    assert bundle.route.model.name == plain.route.model.name
+    assert bundle.prompt.messages[0] == plain.prompt.messages[0]
+    assert not any(word in repr(bundle) for word in ("canary", KEY))
+    assert KEY not in repr(plain)
+
+
+def _ask(folder: Path, settings: Settings) -> Bundle:
+    world = World(folder, {"ws": dict(FILES)}, settings, trusted=False)
+    return run(pipeline.run(Request("how do use_vault() and open_vault() work?"), world.workspace()))

@@ -99,3 +99,24 @@ def test_another_key_makes_another_embedder() -> None:
     """A user who names the variable later gets vectors without a restart."""
     base = Settings(embedder="openai", embedder_endpoint=FAR, embedder_model="m")
     assert _index_settings(base) != _index_settings(replace(base, embedder_key_variable="EMBED_KEY"))
+
+
+@pytest.mark.parametrize(("endpoint", "is_sent"), [(FAR, False), (NEAR, True)])
+def test_a_service_elsewhere_gets_no_secret(monkeypatch: pytest.MonkeyPatch, endpoint: str, is_sent: bool) -> None:
+    """Neither in a passage nor in a question; one on this machine reads what is there."""
+    sent: list[str] = []
+
+    def transport(settings: Settings) -> object:
+        def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> object:
+            sent.extend(json["input"])
+            return {"data": [{"index": at, "embedding": [1.0, 0.0]} for at, _ in enumerate(json["input"])]}
+
+        return post
+
+    monkeypatch.setattr(local_index, "transport", transport)
+    key = "AKIA" + "Q3EGRN7TWY2LKZ5M"
+    embedder = embedder_spec(Settings(embedder="openai", embedder_endpoint=endpoint, embedder_model="m")).load()
+    embedder.embed_documents([f"ACCESS = '{key}'"])
+    embedder.embed_query(f"why is {key} refused")
+    assert (key in "".join(sent)) is is_sent
+    assert "why is " in sent[-1]

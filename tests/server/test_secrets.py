@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
 from haversack.policy.secrets import Rule, find_secrets, rules
@@ -16,3 +19,95 @@ def test_each_rule_finds_its_examples_and_misses_its_counterexamples(rule: Rule)
         assert [secret.kind for secret in find_secrets(text)][:1] == [rule.id], text
     for text in rule.misses:
         assert find_secrets(text) == (), text
+
+
+HOSTILE = [
+    *("-----BEGIN RSA " + "PRIVATE KEY-----\n", "password=", "token", 'secret = "', "://a:", "eyJa.eyJa.", "aws_"),
+    *("-", "A", "a" * 63 + "\n", "discord", 'api_key: "x', "Bearer a1", "SG.aaaaaaaaaaaaaaaaaaaaaa.", "sk-1", ":AA"),
+    *('authorization: basic "', "_key_", "-us1", "xoxb-1", "\\n", "hooks.slack.com/services/", "TOKEN=a", "é"),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE, ids=range(len(HOSTILE)))
+def test_what_is_made_to_be_slow_is_not(piece: str) -> None:
+    """What looks like the beginning of a secret over and over takes microseconds a piece."""
+    _is_quick(piece * (100_000 // len(piece)), 1.0)
+
+
+def test_a_megabyte_of_all_that_is_quick() -> None:
+    """The pieces one after the other, and each many times."""
+    _is_quick("".join(piece * (40_000 // len(piece)) for piece in HOSTILE), 6.0)
+
+
+def _is_quick(text: str, limit: float) -> None:
+    start = time.process_time()
+    find_secrets(text, fragment=True)
+    assert time.process_time() - start < limit
+
+
+def test_places_are_in_characters() -> None:
+    """Letters of several bytes before a secret, and halves of a pair, do not move it."""
+    key = "AKIA" + "Q3EGRN7TWY2LKZ5M"
+    for before in ("", "é", "\U0001f511 \ud800", "漢字 "):
+        (found,) = find_secrets(f'{before} "{key}"')
+        assert f'{before} "{key}"'[found.start : found.end] == key
+
+
+def test_a_fragment_of_a_public_certificate_is_none() -> None:
+    """Its lines look like a key's, but its first line says what they are."""
+    lines = "".join(f"{at:02}" + "q7Vx2LnPz9KdWm4sYtRb6HcJuG8fEa1oNi5TqZx7VB7kQ2xWn9Lp4VtRd6MhJ8\n" for at in range(4))
+    assert find_secrets(lines, fragment=True)
+    assert not find_secrets(lines)
+    assert not find_secrets(f"-----BEGIN CERTIFICATE-----\n{lines}-----END CERTIFICATE-----\n", fragment=True)
+
+
+# What detect-secrets reports and we leave alone on purpose, by its type.
+DIFFERENT = frozenset(
+    {
+        "Base64 High Entropy String",  # any long random string, secret or not: nothing says that it is one
+        "Hex High Entropy String",
+        "Public IP (ipv4)",  # no secret
+        "Secret Keyword",  # also finds `password = "password"`; compared below for what is random
+    }
+)
+
+
+# Lines of an invented project, in forms that its detectors look for.
+MORE = (
+    'STRIPE = "sk_live_' + 'Zt5iNo1aEf8GuJcHb6RbtYs4"',
+    "slack_url = https://hooks.slack.com/services/" + "T0A1B2C3D/B9Z8Y7X6W/q7Vx2LnPz9KdWm4sYtRb6HcJ",
+    "redis://worker:" + "s3cr3tValu3@cache.internal:6379/1",
+    "AccountKey=" + "r6RbtYs4mWdK9zPnL2xV7qXw3TyU0rQeS1dFgHjKlMnBvCzAq2W4eR6tY8uI0oPa9k9Zt5iNo1aEf8GuJcHb6w==",
+    "7283940156:" + "AAGz7V2LnPz9KdWm4sYtRb6HcJuG8fEa1oN",
+    "//npm.pkg.github.com/:_authToken=" + "npm_Zt5iNo1aEf8GuJcHb6RbtYs4mWdK9zPnL2xV",
+    "mail = 5f8a1c3e9b7d2046" + "5f8a1c3e9b7d2064-us7",
+    'session = "xoxp-' + '571829304756-571829304757-571829304758-a1b2c3d4e5f60718293a4b5c6d7e8f90"',
+    "-----BEGIN EC " + "PRIVATE KEY----- MHcCAQEEIIrYSSNQFaA2Hwf1duRSxKtLYX5CB04fSeQ6tF1aYBzTq8",
+    'key = "AKIA' + 'W4NQ7TRXJ2PLK6ZD"',
+)
+
+
+def test_detect_secrets_finds_nothing_that_we_miss(tmp_path: Path) -> None:
+    """On a made-up corpus: every line it reports, by a detector that looks for a form, we report too; and of the
+    stand-ins beside our rules it takes some for secrets, we none."""
+    secrets = [_on_one_line(text) for rule in rules() for text in rule.finds]
+    stand_ins = [_on_one_line(text) for rule in rules() for text in rule.misses]
+    theirs = _theirs(tmp_path, [*secrets, *MORE])
+    assert len(theirs) > 20
+    assert {line for line in theirs if not find_secrets(line)} == set()
+    assert _theirs(tmp_path, stand_ins)
+    assert [line for line in stand_ins if find_secrets(line)] == []
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace("\r", "").replace("\n", " ")
+
+
+def _theirs(folder: Path, lines: list[str]) -> set[str]:
+    from detect_secrets.core.scan import scan_file
+    from detect_secrets.settings import default_settings
+
+    corpus = folder / "corpus.txt"
+    corpus.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    with default_settings():
+        return {lines[each.line_number - 1] for each in scan_file(str(corpus)) if each.type not in DIFFERENT}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from haversack.places import Place
-from haversack.types import Candidate, HaversackError, Kind, Plan, Source
+from haversack.types import Candidate, FileText, HaversackError, Kind, Plan, Source
 from haversack.workspace import Workspace
 from haversack_index.ignore import RuleList, parse_rules
 
@@ -37,7 +37,8 @@ async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     for folder in workspace.folders_in_play(plan.request.folder):
         paths = [place.path for place in places if place.folder == folder.key][:MOST_FILES] or [""]
-        owners = await workspace.run(_owners, folder.key, paths, workspace)
+        owners_file = await workspace.run(_owners_file, folder.key, workspace)
+        owners = _owners(owners_file, paths)
         authors = await asyncio.gather(*(_authors(folder.key, path, workspace) for path in paths))
         lines = [
             f"{path or 'the whole folder'}: {'; '.join(filter(None, (owners.get(path, ''), lately)))}\n"
@@ -55,6 +56,7 @@ async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
                     parts=(("team", 0.8),),
                     why="the question is about people or history",
                     text="".join(lines),
+                    origins=(f"{folder.key}/{owners_file.path}",) if owners and owners_file is not None else (),
                 )
             )
     return tuple(found)
@@ -75,8 +77,11 @@ def _in_question(plan: Plan, workspace: Workspace) -> list[Place]:
     return list(places)
 
 
-def _owners(folder: str, paths: list[str], workspace: Workspace) -> dict[str, str]:
-    file = next((file for name in CODEOWNERS if (file := workspace.read(folder, name)) is not None), None)
+def _owners_file(folder: str, workspace: Workspace) -> FileText | None:
+    return next((file for name in CODEOWNERS if (file := workspace.read(folder, name)) is not None), None)
+
+
+def _owners(file: FileText | None, paths: list[str]) -> dict[str, str]:
     if file is None:
         return {}
     owners: list[str] = []
