@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from haversack import __version__
+from haversack.policy.providers import provider_name
+from haversack.types import Capability, Effort, Intent, InvalidRequest
 
 OK, FAILED, USAGE, TO_MEND, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
@@ -99,6 +101,11 @@ class Options(argparse.Namespace):
     allow_remote: bool = False
     policy: Path | None = None
     schema: bool = False
+    intent: Intent | None = None
+    effort: Effort | None = None
+    need: Sequence[Capability] = ()
+    provider: Sequence[str] | None = None
+    local_only: bool = False
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -214,6 +221,35 @@ def _question_options(command: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="what must be in: path, path:10-20, folder, @Symbol, diff; repeatable (@-words of the question count too)",
     )
+    _route_options(command)
+
+
+def _route_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--intent", type=Intent, choices=list(Intent), help="the kind of work; default: as it reads")
+    command.add_argument("--effort", type=Effort, choices=list(Effort), help="how hard to think; default: the rule's")
+    command.add_argument(
+        "--need",
+        type=Capability,
+        action="append",
+        default=[],
+        choices=list(Capability),
+        help="what the model must be able to do; repeatable",
+    )
+    command.add_argument("--local-only", action="store_true", help="only models on this machine")
+    command.add_argument(
+        "--provider",
+        type=_provider,
+        action="append",
+        metavar="NAME",
+        help="a provider there is a key for, such as openai; repeatable (default: all). The key itself is never taken",
+    )
+
+
+def _provider(text: str) -> str:
+    try:
+        return provider_name(text, "provider")
+    except InvalidRequest as error:
+        raise argparse.ArgumentTypeError(f"{error.message} {error.remedy}") from None
 
 
 def _folder(text: str) -> Path:

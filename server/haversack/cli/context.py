@@ -87,7 +87,18 @@ def _request(options: Options) -> Request:
     question = sys.stdin.read() if options.question == "-" else options.question
     mentions = tuple(_mention(word) for word in options.mention)
     policy = None if options.policy is None else _policy(options.policy)
-    return Request(question, mentions=mentions, model=options.model, budget_tokens=options.budget, policy=policy)
+    return Request(
+        question,
+        mentions=mentions,
+        model=options.model,
+        budget_tokens=options.budget,
+        policy=policy,
+        intent=options.intent,
+        effort=options.effort,
+        needs=tuple(options.need),
+        local_only=options.local_only,
+        providers=None if options.provider is None else tuple(options.provider),
+    )
 
 
 def _policy(path: Path) -> dict[str, object]:

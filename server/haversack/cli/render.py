@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from haversack.cli.arguments import BROKEN_PIPE
-from haversack.types import Block, Bundle, ManifestItem, Outcome, Problem, TokenUse
+from haversack.policy.catalogue import full_name
+from haversack.types import Block, Bundle, ManifestItem, Outcome, Problem, Route, TokenUse
 from haversack_index.types import IndexState, IndexStatus
 
 # A terminal line of text never carries control characters of a file name or of file text to the terminal.
@@ -67,6 +68,8 @@ def print_bundle(console: Console, bundle: Bundle, *, show_text: bool = True, al
     else:
         reason = safe(str(bundle.manifest.classification.get("reason", "")))
         console.print(f"Nothing was gathered ({reason}).", markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    _print_route(console, bundle.route)
     console.print()
     _print_tokens(console, bundle.manifest.tokens, bundle)
     console.print()
@@ -216,6 +219,24 @@ def _print_items(console: Console, items: Sequence[ManifestItem], *, all_rows: b
     if hidden:
         rest = f"and {hidden:,} more that stayed out (--all shows them, --json has everything)"
         console.print(Text(rest, style="dim italic"), soft_wrap=True)
+
+
+def _print_route(console: Console, route: Route) -> None:
+    """The model, who chose it, and why each one before it lost."""
+    table = facts()
+    table.add_row("model", escape(one_line(full_name(route.model))), "local" if route.model.local else "remote")
+    table.add_row("chosen by", escape(one_line(route.matched_rule)))
+    table.add_row("task", route.task_type.value, f"{route.effort.value} effort")
+    if route.degraded:
+        table.add_row("without", ", ".join(route.degraded), "the policy allows it")
+    if route.cost is not None and not route.model.local:
+        limit = f"limit ${route.cost.limit}" if route.cost.limit else ""
+        table.add_row("cost", f"${route.cost.low} to ${route.cost.high}", limit)
+    if route.approvals:
+        table.add_row("ask first", ", ".join(route.approvals))
+    for skip in route.skipped:
+        table.add_row(Text("skipped", style="dim"), escape(one_line(f"{skip.model}: {skip.reason}")), skip.code)
+    print_titled(console, "Route", table)
 
 
 def _print_tokens(console: Console, use: TokenUse, bundle: Bundle) -> None:

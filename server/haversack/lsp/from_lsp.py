@@ -10,6 +10,8 @@ from lsprotocol import types as lsp
 from haversack import types, uris
 from haversack.documents import Documents, Edit, Encoding
 from haversack.lsp import protocol, supplied
+from haversack.policy.demands import FAILURES
+from haversack.policy.providers import provider_name
 from haversack.types import InvalidRequest
 
 # Characters of an unknown field's name that the reply repeats: what the client sent need not come back whole.
@@ -26,7 +28,10 @@ MOST_SUPPLIED = 5_000
 # No path and no name is longer on any system; what is comes back in rows and problems.
 LONGEST_NAME = 4_096
 
-E = TypeVar("E", types.MentionKind, types.Role, types.Purpose)
+# Models of one route that have failed, providers that somebody holds keys for, capabilities there are.
+MOST_OF_A_ROUTE = 100
+
+E = TypeVar("E", types.MentionKind, types.Role, types.Intent, types.Effort, types.Capability, types.Purpose)
 
 
 def request(
@@ -50,6 +55,12 @@ def request(
         tools_tokens=params.tools_tokens,
         policy=params.policy,
         tenant=params.tenant,
+        intent=_member(types.Intent, params.intent, "params.intent") if params.intent is not None else None,
+        effort=_member(types.Effort, params.effort, "params.effort") if params.effort is not None else None,
+        needs=tuple(_member(types.Capability, each, f"params.needs[{n}]") for n, each in enumerate(params.needs)),
+        local_only=params.local_only,
+        providers=_providers(params.providers),
+        failed=tuple(_failed(each, f"params.failed[{n}]") for n, each in enumerate(params.failed)),
         problems=(*(_unknown_field(name) for name in unknown), *malformed),
     )
 
@@ -93,6 +104,9 @@ def _limit(params: protocol.ContextParams) -> None:
         ("mentions", params.mentions, MOST_MENTIONS),
         ("history", params.history, MOST_MESSAGES),
         ("supplied", params.supplied, MOST_SUPPLIED),
+        ("needs", params.needs, MOST_OF_A_ROUTE),
+        ("providers", params.providers or (), MOST_OF_A_ROUTE),
+        ("failed", params.failed, MOST_OF_A_ROUTE),
     ):
         if len(values) > most:
             raise InvalidRequest(
@@ -101,6 +115,7 @@ def _limit(params: protocol.ContextParams) -> None:
             )
     names = {f"params.mentions[{n}].value": each.value for n, each in enumerate(params.mentions)}
     names["params.workspaceFolder"] = params.workspace_folder or ""
+    names |= {f"params.failed[{n}].model": each.model for n, each in enumerate(params.failed)}
     for place, value in names.items():
         if len(value) > LONGEST_NAME:
             raise InvalidRequest(
@@ -209,6 +224,18 @@ def _message(message: protocol.HistoryMessage, path: str) -> types.Message:
         summary_of=message.summary_of,
         images=tuple(types.Image(image.reference, image.tokens) for image in message.images),
     )
+
+
+def _providers(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    return tuple(provider_name(each, f"params.providers[{n}]") for n, each in enumerate(names))
+
+
+def _failed(failed: protocol.FailedModel, path: str) -> types.FailedModel:
+    if failed.reason not in FAILURES:
+        raise InvalidRequest(f"{path}.reason: expected one of {', '.join(FAILURES)}.")
+    return types.FailedModel(failed.model, failed.reason)
 
 
 def _whole_lines(span: protocol.Range | None) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ import attrs
 
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
+from haversack.lsp.routing import Cost, FailedModel, Route, Skip
 from haversack.lsp.selection import DocumentFocus, DocumentIdentity, DocumentSection, SelectParams
 from haversack.lsp.supplied_messages import (
     Content,
@@ -25,7 +26,7 @@ from haversack.lsp.supplied_messages import (
 from haversack.types import Priority
 
 __all__ = ["MAX_UINT", "DocumentFocus", "DocumentIdentity", "DocumentSection", "Position", "Range", "SelectParams"]
-__all__ += ["Share", "Uint"]
+__all__ += ["Cost", "FailedModel", "Route", "Share", "Skip", "Uint"]
 
 
 # --- parameters -------------------------------------------------------------------------------------------------
@@ -104,6 +105,12 @@ class ContextParams:
     tools_tokens: Uint = Uint(0)
     policy: Mapping[str, Any] | None = None
     tenant: str = ""
+    intent: str | None = None
+    effort: str | None = None
+    needs: tuple[str, ...] = ()
+    local_only: bool = False
+    providers: tuple[str, ...] | None = None
+    failed: tuple[FailedModel, ...] = ()
 
 
 @attrs.frozen
@@ -190,22 +197,6 @@ class Block:
     score: float
     items: tuple[str, ...]
     text: str
-
-
-@attrs.frozen
-class Route:
-    model: str
-    provider: str
-    family: str
-    local: bool
-    assumed: bool
-    window: int
-    window_source: str
-    reply_reserve: int
-    max_output: int
-    override_used: bool
-    matched_rule: str
-    fallback_used: bool
 
 
 @attrs.frozen

@@ -240,6 +240,12 @@ def _route(route: types.Route) -> protocol.Route:
         override_used=route.override_used,
         matched_rule=route.matched_rule,
         fallback_used=route.fallback_used,
+        task_type=route.task_type,
+        effort=route.effort,
+        skipped=tuple(protocol.Skip(each.model, each.code, each.reason) for each in route.skipped),
+        degraded=route.degraded,
+        cost=None if route.cost is None else protocol.Cost(route.cost.low, route.cost.high, route.cost.limit),
+        approvals=route.approvals,
     )
 
 

@@ -13,10 +13,11 @@ from haversack.types import Capability, Marked, Model, Policy, RemoteMode, Reque
 # memory behind. Without the others it fails (tools, images), cannot be read (JSON) or is refused (a system message).
 OPTIONAL = frozenset({Capability.STREAMING, Capability.REASONING, Capability.MEMORY})
 
-_FAILURES = {
-    "rate_limited": "its provider limited the rate on an earlier try",
-    "provider_unavailable": "its provider could not be reached on an earlier try",
-    "request_timeout": "it did not answer in time on an earlier try",
+# How a model can fail that was tried, as the client reports it.
+FAILURES = {
+    "rate_limited": "Its provider limited the rate on an earlier try.",
+    "provider_unavailable": "Its provider could not be reached on an earlier try.",
+    "request_timeout": "It did not answer in time on an earlier try.",
 }
 
 
@@ -72,8 +73,7 @@ class Demands:
             return "missing_credentials", f"It needs a key of {model.provider}, and the client holds none."
         for failed in self.request.failed:
             if _is_same(failed.model, model, self.settings):
-                why = _FAILURES.get(failed.reason, "it failed on an earlier try")
-                return failed.reason, f"{why[0].upper()}{why[1:]}."
+                return failed.reason, FAILURES.get(failed.reason, "It failed on an earlier try.")
         if self.barrier is not None and not model.local:
             return self.barrier.code, f"It is a remote model, and {self.barrier.why}."
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from haversack.types import Intent, RoutingRule
 
 # Compiled rules kept: a session has one list, and one more for each request that brings its own.
 _MOST_KEPT = 8
+# Globs screened by one expression: few enough that one hit does not mean trying hundreds.
+_GROUP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ class _Compiled:
     rules: tuple[RoutingRule, ...]
     for_intent: dict[Intent, int]
     pathless: int
-    anchored: dict[bytes, list[tuple[Pattern, int]]]
-    names: list[tuple[Pattern, int]]
+    anchored: dict[bytes, tuple[_Group, ...]]
+    names: tuple[_Group, ...]
     _paths: dict[str, int] = field(default_factory=dict[str, int])
     _directories: dict[bytes, int] = field(default_factory=dict[bytes, int])
 
@@ -73,8 +76,9 @@ class _Compiled:
         return self.rules[(matched & -matched).bit_length() - 1] if matched else None
 
     def _look(self, path: str) -> int:
-        if len(self._paths) + len(self._directories) >= MAX_REMEMBERED:
+        if len(self._paths) >= MAX_REMEMBERED:
             self._paths.clear()
+        if len(self._directories) >= MAX_REMEMBERED:
             self._directories.clear()
         rules = 0
         for step in steps(spell(path)):
@@ -91,16 +95,30 @@ class _Compiled:
     def _of(self, step: Step) -> int:
         """The rules with a glob for this very path or directory."""
         rules = 0
-        for pattern, bits in self.names:
-            if rules | bits != rules and pattern.matches(step):
-                rules |= bits
+        for group in self.names:
+            rules |= group.rules(step.name, step)
         head = step.whole
         while head:
             head = head.rpartition(b"/")[0]
-            for pattern, bits in self.anchored.get(head, ()):
-                if rules | bits != rules and pattern.matches(step):
-                    rules |= bits
+            for group in self.anchored.get(head, ()):
+                rules |= group.rules(step.whole, step)
         return rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A handful of globs and the rules that have them. `screen` says in one match whether any can hold."""
+
+    screen: re.Pattern[bytes]
+    globs: tuple[tuple[Pattern, int], ...]
+
+    def rules(self, text: bytes, step: Step) -> int:
+        found = 0
+        if self.screen.match(text) is not None:
+            for pattern, bits in self.globs:
+                if pattern.matches(step):
+                    found |= bits
+        return found
 
 
 _kept: tuple[_Compiled, ...] = ()
@@ -136,7 +154,16 @@ def _compile(given: tuple[RoutingRule, ...]) -> _Compiled:
         pattern = glob_pattern(glob)
         if pattern is not None:
             (anchored.setdefault(pattern.head, []) if pattern.anchored else names).append((pattern, bits))
-    return _Compiled(given, ordered, for_intent, pathless, anchored, names)
+    groups = {head: _grouped(patterns) for head, patterns in anchored.items()}
+    return _Compiled(given, ordered, for_intent, pathless, groups, _grouped(names))
+
+
+def _grouped(globs: Sequence[tuple[Pattern, int]]) -> tuple[_Group, ...]:
+    chunks = [tuple(globs[at : at + _GROUP]) for at in range(0, len(globs), _GROUP)]
+    return tuple(
+        _Group(re.compile(b"|".join(b"(?:%s)" % each.expression.pattern for each, _ in chunk), re.DOTALL), chunk)
+        for chunk in chunks
+    )
 
 
 def _because(rule: RoutingRule, paths: Iterable[str]) -> tuple[str, str]:
