@@ -64,10 +64,11 @@ class Held:
     """What is known from outside: summaries by key of their batch, keys that no model could summarize, the summaries
     of the last turn, and places in the history that no model but the prompt's own may read.
 
-    `model`: there is a model to write summaries; without one its tiers are skipped.
+    `model`: there is a model to write summaries; without one its tiers are skipped. `remote`: it runs elsewhere.
     """
 
     model: bool = False
+    remote: bool = False
     written: Mapping[str, Written] = field(default_factory=dict[str, Written])
     failed: frozenset[str] = frozenset()
     earlier: tuple[Summary, ...] = ()

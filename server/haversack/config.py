@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from haversack.settings_table import SETTINGS, Scope, Setting
+from haversack.settings_row import Scope, Setting
+from haversack.settings_table import SETTINGS
 from haversack.settings_values import is_web_address
 from haversack.types import Problem, Settings
 from haversack_index.walk import WalkRules

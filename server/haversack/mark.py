@@ -72,6 +72,15 @@ def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[M
     )
 
 
+def may_not_leave(messages: Sequence[Message], privacy: Privacy) -> frozenset[int]:
+    """Places of messages that no model elsewhere may read to summarize them: all while the rules are closed."""
+    return frozenset(
+        at
+        for at, message in enumerate(messages)
+        if privacy.closed or any(privacy.restricts_origin(origin) for origin in message.origins)
+    )
+
+
 def _withheld(message: Message, notice: str = WITHHELD) -> Message:
     calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
     return replace(message, content=notice, tool_calls=calls, images=())

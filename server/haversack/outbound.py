@@ -45,7 +45,7 @@ Post = Callable[..., Any]
 
 def transport(settings: Settings) -> Post:
     """A `post` that reaches the endpoints of these settings and nothing else."""
-    endpoints = (settings.embedder_endpoint, settings.terms_endpoint)
+    endpoints = (settings.embedder_endpoint, settings.terms_endpoint, settings.summarizer_endpoint)
 
     def post(url: str, json: Any, headers: Mapping[str, str], timeout: float) -> Any:
         return post_json(url, json, headers, timeout, endpoints=endpoints)
@@ -66,7 +66,7 @@ def post_json(
         raise HaversackError(
             "endpoint_not_allowed",
             "Haversack only sends text to the endpoints in its settings.",
-            "Set haversack.embedding.endpoint or haversack.searchTerms.endpoint.",
+            "Set haversack.embedding.endpoint, haversack.searchTerms.endpoint or haversack.summarizer.endpoint.",
         )
     # Loaded at the first call: most sessions never open a connection, and the import costs a tenth of a start.
     from http.client import HTTPException  # noqa: PLC0415

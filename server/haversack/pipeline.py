@@ -11,9 +11,10 @@ from typing import ParamSpec, TypeVar
 from haversack.assemble import Costs, assemble, fixed_cost, quoting
 from haversack.classify import classify
 from haversack.compact import NONE_HELD, CompactConfig, Held, compact
+from haversack.conversations import Conversations
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
-from haversack.mark import keep_documents, mark, mark_history
+from haversack.mark import keep_documents, mark, mark_history, may_not_leave
 from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
 from haversack.policy.documents import DocumentGate
@@ -66,6 +67,7 @@ class Services:
     counter: Callable[[str], TokenCounter] = counter
     pack_config: PackConfig = field(default_factory=PackConfig)
     clock: Callable[[], float] = time.perf_counter
+    conversations: Conversations | None = None
 
 
 async def run(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:
@@ -81,7 +83,26 @@ async def run(request: Request, workspace: Workspace, services: Services = Servi
     wanted = plan.sources or request.document is not None
     gathered = await services.gather(plan, workspace) if wanted else Gathered((), (), ())
     plan = replace(plan, request=replace(plan.request, text=request.text))
-    return await workspace.run(_decide, plan, gathered, workspace.snapshot, services, watch)
+    return await _decide_with_summaries(plan, gathered, workspace, services, watch)
+
+
+async def _decide_with_summaries(
+    plan: Plan, gathered: Gathered, workspace: Workspace, services: Services, watch: _Stopwatch
+) -> Bundle:
+    """Decides, and once more with what a model wrote, where a summary makes for a milder compaction than none."""
+    snapshot, conversations = workspace.snapshot, services.conversations
+    known = conversations.held(plan.request, snapshot) if conversations else NONE_HELD
+    bundle = await workspace.run(partial(_decide, plan, gathered, snapshot, services, watch, known=known))
+    # Two tiers ask a model, each once.
+    for _ in range(2):
+        if conversations is None or not bundle.history.wanted:
+            break
+        start = services.clock()
+        known, problems = await conversations.write(bundle.history.wanted, known, snapshot.settings)
+        watch.timings.append(Timing("summarize", "ok", round(1_000 * (services.clock() - start), 3)))
+        plan = replace(plan, request=replace(plan.request, problems=(*plan.request.problems, *problems)))
+        bundle = await workspace.run(partial(_decide, plan, gathered, snapshot, services, watch, known=known))
+    return bundle
 
 
 def _qualified(plan: Plan) -> Plan:
@@ -123,13 +144,15 @@ def _decide(
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
         fixed = fixed_cost(asked, spoken, count)
+        barred = may_not_leave(plan.request.history, privacy) if known.remote else frozenset[int]()
+        memory = replace(known, barred=barred)
         shrinking = CompactConfig.of(settings, way.model.family)
         divided = divide(
             request,
             lower_reserve(way, fixed + request.tools_tokens),
             settings,
             fixed=fixed,
-            compacting=lambda room: watch.timed("compact", compact, request.history, room, count, shrinking, known),
+            compacting=lambda room: watch.timed("compact", compact, request.history, room, count, shrinking, memory),
             packing=lambda budget: watch.timed("pack", packing, budget=budget),
             required=partial(_required_tokens, scored),
         )

@@ -23,6 +23,7 @@ import platformdirs
 
 from haversack import config, pipeline, selecting, uris
 from haversack.config import Layer, Scope
+from haversack.conversations import Conversations
 from haversack.documents import Documents, Encoding
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
@@ -62,7 +63,7 @@ READER_WAIT = 1.0
 class Line(Protocol):
     """What answers questions: the module `haversack.pipeline`, or a test's own."""
 
-    def run(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
+    def run(self, request: Request, workspace: Workspace, services: pipeline.Services) -> Awaitable[Bundle]: ...
     def preview(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
 
 
@@ -98,7 +99,8 @@ class Session:
         self.settings_problems: tuple[Problem, ...] = ()
         self.trusted = True
         self.policy = Policy()  # of the files, as last read
-        self.on_status: OnStatus = on_status or _ignore_status
+        self.on_status: OnStatus = on_status or (lambda folder, status: None)
+        self.conversations = Conversations()
         self._line = line
         self._indexing = indexing
         self._memory = memory
@@ -123,6 +125,7 @@ class Session:
 
     async def close(self) -> None:
         """Stop workers and watchers; calls still running on threads are left behind."""
+        self.conversations.close()
         await asyncio.gather(*(index.stop() for index in self._folders.values()), *self._closing)
         if self._recorder is not None:
             await self._recorder.close()
@@ -147,7 +150,8 @@ class Session:
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
         request, workspace = await self._prepared(request, snapshot)
-        return self._recorded(request, workspace, await self._line.run(request, workspace))
+        bundle = await self._line.run(request, workspace, pipeline.Services(conversations=self.conversations))
+        return self._recorded(request, workspace, self.conversations.remember(request, workspace.snapshot, bundle))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
@@ -394,7 +398,3 @@ class Session:
         while key in self._folders:
             key, number = f"{name}-{number}", number + 1
         return key
-
-
-def _ignore_status(folder: Folder, status: IndexStatus) -> None:
-    del folder, status

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
-
+from haversack.settings_conversation import CONVERSATION
+from haversack.settings_row import ANYWHERE, STANDING, Scope, Setting
 from haversack.settings_values import (
     one_of,
     read_flag,
@@ -17,40 +15,8 @@ from haversack.settings_values import (
     read_window_cap,
     read_windows,
     whole_number,
-    within,
     words,
 )
-
-
-class Scope(StrEnum):
-    """Where settings come from, weakest first. A later layer wins, except that privacy lists only ever grow."""
-
-    USER = "user"
-    WORKSPACE = "workspace"
-    REQUEST = "request"
-
-
-ANYWHERE = (Scope.USER, Scope.WORKSPACE, Scope.REQUEST)
-# What shapes the index cannot differ from one request to the next.
-STANDING = (Scope.USER, Scope.WORKSPACE)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of the table. `name` comes after `haversack.`; `read` turns a raw value into the field's, or raises
-    ValueError. `allowed` and `default` are what users read. `guarded`: not taken from an untrusted workspace."""
-
-    name: str
-    field: str
-    read: Callable[[object], object]
-    default: str
-    allowed: str
-    scopes: tuple[Scope, ...]
-    description: str
-    effect: str
-    guarded: bool = False
-    hidden: bool = False  # a wrong value is not repeated in the problem: it may be a secret in the wrong place
-
 
 # --- the table ----------------------------------------------------------------------------------------------------
 
@@ -228,51 +194,7 @@ SETTINGS: tuple[Setting, ...] = (
         "`search_terms`: the key of that call",
         hidden=True,
     ),
-    Setting(
-        "history.warningShare",
-        "warning_share",
-        read_share,
-        "0.8",
-        "0 to 1, a part of the window",
-        ANYWHERE,
-        "How full the window is when the answer says that compaction is near. All that must be in the prompt counts; "
-        "gathered context does not, since it takes what is left. At 0.8 a few turns remain for the user to act, or for "
-        "summaries to be written ahead.",
-        "`window`: the state `warning` in the answer, and when summaries are written ahead",
-    ),
-    Setting(
-        "history.compactShare",
-        "compact_share",
-        within(0.1, 0.97),
-        "0.9",
-        "0.1 to 0.97, a part of the window",
-        ANYWHERE,
-        "How full the window is when old messages are compacted. What is above it is left to the reply: a tenth of a "
-        "16k window is an answer with a changed function in it. The shortest reply (256 tokens) is always kept.",
-        "`window`: the room of the conversation, and the least of the reply",
-    ),
-    Setting(
-        "history.keepRecent",
-        "keep_recent",
-        whole_number(1, 100),
-        "4",
-        "1 to 100 messages",
-        ANYWHERE,
-        "The last messages of a conversation, which compaction never touches. The question refers to them; four are "
-        "two exchanges, or one with a tool call.",
-        "`compact`: which messages stay as they are",
-    ),
-    Setting(
-        "history.largeToolResult",
-        "large_tool_result",
-        whole_number(100, 1_000_000),
-        "200",
-        "100 to 1,000,000 characters",
-        ANYWHERE,
-        "Longer results and arguments of tools in older turns become markers when the window is full. The marker "
-        "itself takes about 120 characters, so below 200 nothing is won.",
-        "`compact`: what the tier `TOOL_STRIP` takes out",
-    ),
+    *CONVERSATION,
     Setting(
         "systemPrompt",
         "system_prompt",

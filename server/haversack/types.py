@@ -363,6 +363,7 @@ class Request:
     eligibility: EligibilityScope | None = None
     recipe: str = "chat"
     tools_tokens: int = 0  # what the client's tool schemas cost, as it says
+    conversation: str = ""  # the client's name for it
     intent: Intent | None = None  # said by the client (a slash command); judged from the text without it
     effort: Effort | None = None  # as above, else the matched rule's
     needs: tuple[Capability, ...] = ()  # what the turn itself needs of a model: tools, images …
@@ -580,6 +581,12 @@ class Settings:
     large_tool_result: int = 200  # characters; longer ones of older turns become markers
     warning_share: float = 0.8  # of the window
     compact_share: float = 0.9  # of the window
+    summarizer: str = "editor"
+    summarizer_endpoint: str = ""
+    summarizer_model: str = ""
+    summarizer_key_variable: str = ""  # the environment variable that holds the key, never the key
+    summarizer_timeout_ms: int = 20_000
+    summarize_ahead: bool = False
     system_prompt: str = ""
     team_context: bool = True
     model: str = ""  # default `provider/model` when the request names none
@@ -1044,6 +1051,19 @@ class TokenUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefix:
+    """How much of the prompt begins as the last turn's did, in characters. Not `known`: there was no last turn."""
+
+    known: bool
+    shared: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        return self.shared / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     items: tuple[ManifestItem, ...]
     timings: tuple[Timing, ...]
@@ -1053,6 +1073,7 @@ class Manifest:
     index: Mapping[str, object]  # generation and tier per folder
     hash: str
     selection: Selection | None = None  # of supplied items
+    prefix: Prefix | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class FakeLine:
         self.requests: list[Request] = []
         self.workspaces: list[Workspace] = []
 
-    async def run(self, request: Request, workspace: Workspace) -> Bundle:
+    async def run(self, request: Request, workspace: Workspace, services: object = None) -> Bundle:
         self.requests.append(request)
         self.workspaces.append(workspace)
         word, _, rest = request.text.partition(" ")

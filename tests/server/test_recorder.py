@@ -33,7 +33,7 @@ class RowsLine(FakeLine):
         super().__init__()
         self.rows = rows
 
-    async def run(self, request: Request, workspace: Workspace) -> Bundle:
+    async def run(self, request: Request, workspace: Workspace, services: object = None) -> Bundle:
         made = bundle(request)
         (row,) = made.manifest.items
         items = tuple(replace(row, id=id, **changes) for id, changes in self.rows.items()) or (row,)

@@ -55,6 +55,7 @@ def request(
         tools_tokens=params.tools_tokens,
         policy=params.policy,
         tenant=params.tenant,
+        conversation=params.conversation,
         intent=_member(types.Intent, params.intent, "params.intent") if params.intent is not None else None,
         effort=_member(types.Effort, params.effort, "params.effort") if params.effort is not None else None,
         needs=tuple(_member(types.Capability, each, f"params.needs[{n}]") for n, each in enumerate(params.needs)),

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from haversack import __version__
 from haversack.lsp import from_lsp, protocol, records, to_lsp
 from haversack.lsp.dispatch import Dispatcher, Handler, State
-from haversack.lsp.editor import SECTION, Editor
+from haversack.lsp.editor import SECTION, Editor, EditorModel
 from haversack.lsp.policy_files import PolicyFileDiagnostics
 from haversack.session import Session
 from haversack.types import Bundle, Request, Snapshot
@@ -131,6 +131,8 @@ class Handlers:
         self._session.use_encoding(encoding)
         self._editor = Editor(self._connection, params.capabilities)
         self._session.on_status = self._editor.show
+        if from_lsp.offer(params.capabilities, "experimental", "haversack", "summarize"):
+            self._session.conversations.editor = EditorModel(self._connection)
         for uri, name in from_lsp.folders(params):
             self._session.add_folder(uri, name)
         trusted, self._given_settings = from_lsp.options(params.initialization_options)

@@ -105,6 +105,7 @@ class ContextParams:
     tools_tokens: Uint = Uint(0)
     policy: Mapping[str, Any] | None = None
     tenant: str = ""
+    conversation: str = ""
     intent: str | None = None
     effort: str | None = None
     needs: tuple[str, ...] = ()
@@ -256,6 +257,14 @@ class TokenUse:
 
 
 @attrs.frozen
+class Prefix:
+    known: bool
+    shared: int
+    total: int
+    share: float
+
+
+@attrs.frozen
 class Manifest:
     items: tuple[ManifestItem, ...]
     timings: tuple[Timing, ...]
@@ -264,6 +273,7 @@ class Manifest:
     classification: Any
     index: Any
     hash: str
+    prefix: Prefix | None
     selection: Selection | None
 
 

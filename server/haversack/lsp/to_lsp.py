@@ -275,8 +275,13 @@ def _manifest(manifest: types.Manifest) -> protocol.Manifest:
         classification=dict(manifest.classification),
         index=dict(manifest.index),
         hash=manifest.hash,
+        prefix=_prefix(manifest.prefix) if manifest.prefix else None,
         selection=_selection(manifest.selection) if manifest.selection else None,
     )
+
+
+def _prefix(prefix: types.Prefix) -> protocol.Prefix:
+    return protocol.Prefix(prefix.known, prefix.shared, prefix.total, round(prefix.share, 4))
 
 
 def manifest_item(item: types.ManifestItem) -> protocol.ManifestItem:

@@ -1,0 +1,215 @@
+"""Summaries by a model: who is asked, what is never sent, and that no failure costs more than the summary."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gathering import World
+
+from haversack import pipeline
+from haversack.conversations import Conversations
+from haversack.pipeline import Services
+from haversack.summarize import Endpoint, port_of, write
+from haversack.types import (
+    Batch,
+    Bundle,
+    CompactTier,
+    HaversackError,
+    Message,
+    Policy,
+    RemoteMode,
+    Request,
+    Role,
+    Settings,
+    Snapshot,
+)
+
+BATCH = Batch("batch:1", "text to shorten " * 200, 100, 600)
+LOCAL = Settings(summarizer="ollama", summarizer_endpoint="http://127.0.0.1:11434", summarizer_model="tiny")
+
+
+@dataclass
+class FakePort:
+    """Answers with `answer`, an exception, or never."""
+
+    answer: str | Exception | None = "short"
+    remote: bool = False
+    name: str = "fake"
+    asked: list[str] = field(default_factory=list[str])
+    cancelled: bool = False
+
+    async def ask(self, text: str, most: int, seconds: float) -> str:
+        self.asked.append(text)
+        if self.answer is None:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                raise
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer or ""
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("", "summary_empty"),
+        ("word " * 2_000, "summary_too_long"),
+        (OSError("secret"), "summary_failed"),
+        (HaversackError("no_key", "not set"), "no_key"),
+        (None, "summary_late"),
+    ],
+)
+async def test_every_failure_is_a_problem_and_no_more(answer: str | Exception | None, code: str) -> None:
+    """Empty, too long, broken or late: no summary, one problem for all batches, and a late call is cancelled."""
+    port = FakePort(answer)
+    settings = Settings(summarizer_timeout_ms=100)
+    written, problems = await write((BATCH, replace(BATCH, key="batch:2")), port, settings)
+    await asyncio.sleep(0)
+    assert written == {}
+    assert [problem.code for problem in problems] == [code]
+    assert "secret" not in problems[0].message
+    assert port.cancelled == (answer is None)
+
+
+@pytest.mark.asyncio
+async def test_a_remote_model_gets_no_secret() -> None:
+    """Keys in old messages are hidden from it; a model on this machine gets the text as it is."""
+    secret = "token = 'ghp_' + x\nghp_q7Zt3Lm9Xw2Rb8Kc5Vn1Hs6Dj4Fg0PyTaUeW\n"
+    batch = replace(BATCH, text=secret + BATCH.text)
+    far, near = FakePort(remote=True), FakePort()
+    await write((batch,), far, Settings())
+    await write((batch,), near, Settings())
+    assert "ghp_q7Zt3Lm9" not in far.asked[0]
+    assert "ghp_q7Zt3Lm9" in near.asked[0]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("provider", "url", "answer"),
+    [
+        ("ollama", "http://127.0.0.1:11434/api/chat", {"message": {"content": "short"}}),
+        ("openai", "http://127.0.0.1:11434/v1/chat/completions", {"choices": [{"message": {"content": "short"}}]}),
+    ],
+)
+async def test_a_server_is_asked_in_its_own_form(provider: str, url: str, answer: object) -> None:
+    """Address, model and limit of the answer, with the time that is left."""
+    calls: list[tuple[Any, ...]] = []
+
+    def post(*args: Any) -> object:
+        calls.append(args)
+        return answer
+
+    port = port_of(replace(LOCAL, summarizer=provider), None, post)
+    assert isinstance(port, Endpoint)
+    assert not port.remote
+    assert await port.ask("text", 100, 2.0) == "short"
+    (sent,) = calls
+    assert (sent[0], sent[1]["model"], sent[3]) == (url, "tiny", 2.0)
+
+
+def test_who_is_asked_is_a_setting() -> None:
+    """The editor's model only where it offers one; `extract` asks nobody; an address elsewhere is remote."""
+    editor = FakePort()
+
+    def port(**changes: Any) -> Any:
+        return port_of(replace(LOCAL, **changes), editor, lambda *_: None)
+
+    assert port(summarizer="editor") is editor
+    assert port_of(Settings(), None, lambda *_: None) is None
+    assert port(summarizer="extract") is None
+    assert port(summarizer_model="") is None
+    assert port(summarizer_endpoint="https://example.com").remote
+
+
+FILES = {"src/a.py": "x = 1\n"}
+LOCAL_MODEL = "ollama/qwen2.5-coder:7b"
+
+
+def history(n_turns: int = 12) -> tuple[Message, ...]:
+    return tuple(
+        Message(role, f"turn {at} {role.value} " + "word " * 250)
+        for at in range(n_turns)
+        for role in (Role.USER, Role.ASSISTANT)
+    )
+
+
+def ask(world: World, request: Request, port: FakePort, keep: Conversations | None = None) -> Bundle:
+    conversations = keep or Conversations(lambda settings, editor: port)
+
+    async def answer() -> Bundle:
+        workspace = world.workspace()
+        bundle = await pipeline.run(request, workspace, Services(conversations=conversations))
+        bundle = conversations.remember(request, workspace.snapshot, bundle)
+        await asyncio.gather(*conversations._ahead)
+        return bundle
+
+    return asyncio.run(answer())
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path, {"demo": dict(FILES)}, Settings(context_window=4_000))
+
+
+def test_old_turns_become_the_models_summaries_and_are_asked_for_once(world: World) -> None:
+    """The next turn reuses them, so its prompt begins as the last one did."""
+    port = FakePort("the user wants words")
+    conversations = Conversations(lambda settings, editor: port)
+    first = ask(world, Request("and now?", history=history(), model=LOCAL_MODEL), port, conversations)
+    assert first.history.tier is CompactTier.MULTI_CHUNK
+    n_asked = len(port.asked)
+    longer = (*history(), Message(Role.USER, "and now?"), Message(Role.ASSISTANT, "yes"))
+    second = ask(world, Request("so?", history=longer, model=LOCAL_MODEL), port, conversations)
+    assert len(port.asked) == n_asked
+    assert second.manifest.prefix is not None
+    assert second.manifest.prefix.known
+    assert second.manifest.prefix.share > 0.8
+
+
+def test_a_model_that_fails_leaves_the_digest(world: World) -> None:
+    """The answer comes all the same, with a problem that says what it had to do without."""
+    bundle = ask(world, Request("and now?", history=history(), model=LOCAL_MODEL), FakePort(OSError()))
+    assert bundle.history.tier is CompactTier.PLAIN_FALLBACK
+    assert {"summary_failed"} == {problem.code for problem in bundle.problems}
+
+
+def test_a_remote_summarizer_never_sees_a_restricted_message(world: World) -> None:
+    """Its batch is a digest made here, and the summary keeps the origin."""
+    closed = replace(world, settings=replace(world.settings, restricted_paths=("src/",)))
+    secret = replace(history()[0], content="CANARY " * 250, origins=("demo/src/a.py",))
+    port = FakePort(remote=True)
+    bundle = ask(closed, Request("and now?", history=(secret, *history()[1:]), model=LOCAL_MODEL), port)
+    assert port.asked
+    assert not any("CANARY" in text for text in port.asked)
+    assert "demo/src/a.py" in bundle.history.summaries[0].message.origins
+
+
+@pytest.mark.parametrize(
+    ("request_local", "policy"),
+    [(True, Policy()), (False, Policy(remote_mode=RemoteMode.DENY)), (False, Policy(local_only=True))],
+)
+def test_where_nothing_may_leave_no_model_elsewhere_is_asked(request_local: bool, policy: Policy) -> None:
+    """By the request or by policy; a model on this machine may still be."""
+    snapshot = Snapshot((), {}, Settings(), 0.0, policy=policy)
+    request = Request("why?", local_only=request_local)
+    for remote in (True, False):
+        port = FakePort(remote=remote)
+        assert Conversations(lambda settings, editor, port=port: port).held(request, snapshot).model is not remote
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_near_the_limit_summaries_are_written_ahead_where_that_is_allowed(world: World, ahead: bool) -> None:
+    """In the background, for the next turn."""
+    near = replace(world, settings=replace(world.settings, summarize_ahead=ahead))
+    port = FakePort()
+    bundle = ask(near, Request("and now?", history=history(6), model=LOCAL_MODEL), port)
+    assert bundle.history.tier is CompactTier.NONE
+    assert bool(port.asked) == (ahead and bundle.history.warning)
+    assert bundle.history.warning
