@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from haversack import bugs, uris
 from haversack.policy.documents import DocumentGate
-from haversack.policy.privacy import Privacy
+from haversack.policy.privacy import UNNAMED_ORIGIN, Privacy
 from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Reason, Source
 
 # What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
@@ -106,6 +106,8 @@ def _kept_back(candidate: Candidate, gate: DocumentGate) -> tuple[Reason, ...]:
 def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:
     """By every file whose text is inside, whatever the candidate itself claims to be; by its owner's word besides."""
     if candidate.verdict is not None and candidate.verdict.restricted:
+        return True
+    if UNNAMED_ORIGIN in candidate.origins:
         return True
     if not privacy.active:
         return False

@@ -35,6 +35,7 @@ from haversack.policy.loading import WORKSPACE_FILE, PolicyFiles
 from haversack.record_form import Record
 from haversack.recorder import Recorder, Verification
 from haversack.records import Records
+from haversack.remembering import Memories
 from haversack.text_cache import TextCache
 from haversack.types import (
     Bundle,
@@ -71,8 +72,8 @@ def open_session(cache_dir: Path | None = None) -> Session:
     """A session on the real index, line and memories. `cache_dir` is the platform's by default."""
     cache = cache_dir or platformdirs.user_cache_path("haversack")
     memory = None
-    # A home folder that cannot be written costs the memories, not the session.
-    with contextlib.suppress(OSError, apsw.Error):
+    # Memories that cannot be opened cost themselves, not the session.
+    with contextlib.suppress(OSError, apsw.Error, HaversackError):
         memory = MemoryStore(platformdirs.user_data_path("haversack") / "memories.db")
     recorder = Recorder(Records(platformdirs.user_data_path("haversack") / "records"))
     policies = PolicyFiles(platformdirs.user_config_path("haversack") / "policy.json")
@@ -103,7 +104,6 @@ class Session:
         self.conversations = Conversations()
         self._line = line
         self._indexing = indexing
-        self._memory = memory
         self._recorder = recorder
         self._cache_dir = cache_dir
         self._policies = policies or PolicyFiles()
@@ -113,6 +113,7 @@ class Session:
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._pool = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="haversack-read")
         self._texts = TextCache()
+        self.memories = Memories(memory, self.snapshot, self._read)
         self._closing: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
@@ -170,7 +171,7 @@ class Session:
 
     async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         frozen = snapshot or self.snapshot()
-        policy = (await self._read_policy(request.policy)).policy
+        policy = (await self.read_policy(request.policy)).policy
         settings = confined(frozen.settings, policy)
         if (policy, settings) != (frozen.policy, frozen.settings):
             frozen = replace(frozen, policy=policy, settings=settings)
@@ -180,9 +181,8 @@ class Session:
         recorded = self._recorder.take_problems() if self._recorder is not None else ()
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
         gate = DocumentGate.of(frozen, request)
-        workspace = Workspace(
-            frozen, indexes, self._pool, memory=self._memory, cache_dir=self._cache_dir, texts=self._texts, gate=gate
-        )
+        memory, cache, texts = self.memories.store, self._cache_dir, self._texts
+        workspace = Workspace(frozen, indexes, self._pool, memory=memory, cache_dir=cache, texts=texts, gate=gate)
         return replace(request, problems=(*request.problems, *self.settings_problems, *recorded)), workspace
 
     # --- records of what was answered ---
@@ -251,11 +251,9 @@ class Session:
         for key, index in self._folders.items():
             if path in (self._spelled[key], Path(index.folder.root)):
                 return key
-        raise InvalidRequest(
-            f"There is no workspace folder {name!r}.",
-            "Give the URI or the name of a folder of the workspace.",
-            folders=[folder.key for folder in self.folders],
-        )
+        remedy = "Give the URI or the name of a folder of the workspace."
+        known = [folder.key for folder in self.folders]
+        raise InvalidRequest(f"There is no workspace folder {name!r}.", remedy, folders=known)
 
     def status(self, folder: str = "") -> tuple[tuple[Folder, IndexStatus], ...]:
         """Index status of one folder, or of all."""
@@ -304,7 +302,7 @@ class Session:
         for key, paths in by_folder.items():
             self._folders[key].changed(paths)
         if any(WORKSPACE_FILE in paths for paths in by_folder.values()):
-            self._later(self._read_policy())
+            self._later(self.read_policy())
 
     def locate(self, path: PurePath) -> tuple[str, str] | None:
         """The folder key and the path inside it; the innermost folder wins. Compared part by part, without the disk."""
@@ -344,10 +342,6 @@ class Session:
 
     # --- policy ---
 
-    async def read_policy(self) -> Merged:
-        """The policy of the files as they are now, with all findings."""
-        return await self._read_policy()
-
     def is_policy(self, uri: str) -> bool:
         """Whether a document is the user's policy or that of a workspace folder."""
         return self._policy_place(uri) is not None
@@ -368,8 +362,9 @@ class Session:
         place = self.locate(path)
         return self._folders[place[0]].folder if place is not None and place[1] == WORKSPACE_FILE else None
 
-    async def _read_policy(self, request: Mapping[str, object] | None = None) -> Merged:
-        """The policy with that of a request on top. What the files say is kept, and what indexes send out follows."""
+    async def read_policy(self, request: Mapping[str, object] | None = None) -> Merged:
+        """The policy of the files as they are now, with all findings, and that of a request on top. What the files say
+        is kept, and what indexes send out follows."""
         merged = partial(self._policies.merged, self.folders, self.settings, trusted=self.trusted)
         standing: Merged = await self._read(merged)
         if standing.policy != self.policy:

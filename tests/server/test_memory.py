@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from haversack.memory import LONGEST_CONTENT, MemoryStore
+from haversack.memory import store as memory_store
 from haversack.types import HaversackError, InvalidRequest
 
 
@@ -107,11 +109,86 @@ def test_two_processes_write_at_once(store: MemoryStore, tmp_path: Path) -> None
 
 def test_a_file_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     """Memories of another version are not guessed at."""
-    import apsw
-
     connection = apsw.Connection(str(tmp_path / "m.db"))
     connection.pragma("user_version", 99)
     connection.close()
     with pytest.raises(HaversackError) as caught:
         MemoryStore(tmp_path / "m.db")
     assert caught.value.code == "memory_format_unknown"
+
+
+def test_an_error_names_the_field(store: MemoryStore) -> None:
+    """So that a form can show it where it belongs."""
+    good = {"category": "rule", "title": "t", "content": "c", "scope": "user"}
+    for field, value in (
+        *(("category", "gossip"), ("title", "x" * 201), ("title", "two\nlines"), ("content", " "), ("scope", "moon")),
+        *(("keywords", ["a|b"]), ("keywords", [f"k{n}" for n in range(33)]), ("origins", ["a\0b"])),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            store.add(**{**good, field: value}, now=1.0)  # type: ignore[arg-type]
+        assert str(refused.value.details["field"]).startswith(field)
+        assert field in refused.value.message
+
+
+def test_meaning_finds_what_shares_no_word(store: MemoryStore) -> None:
+    """A note near the question is found by the built-in embedder; one about something else is not."""
+    queue = store.add("knowledge", "Queue", "Jobs run in Redis and are retried three times.", "user", now=1.0)
+    store.add("knowledge", "Tabs", "Makefiles are indented by tabs.", "user", now=2.0)
+    found = store.search("a background task fails again and again")
+    assert [memory for memory, _ in found] == [queue]
+    assert store.search("what is the weather in Paris") == ()
+
+
+def test_origins_are_never_taken_away(store: MemoryStore) -> None:
+    """What a note was derived from stays true whatever is changed."""
+    memory = store.add("rule", "t", "c", "user", now=1.0, origins=["ws/secret.py"])
+    changed = store.update(memory.id, now=2.0, content="other", origins=["ws/b.py"], private=True)
+    assert (changed.origins, changed.private) == (("ws/secret.py", "ws/b.py"), True)
+    assert store.update(memory.id, now=3.0, title="u").origins == changed.origins
+
+
+def test_a_change_sees_what_another_process_changed(tmp_path: Path) -> None:
+    """Two editors change different fields of one note: both changes stand."""
+    one, two = MemoryStore(tmp_path / "m.db"), MemoryStore(tmp_path / "m.db")
+    memory = one.add("rule", "t", "c", "user", now=1.0)
+    two.update(memory.id, now=2.0, title="two")
+    one.update(memory.id, now=3.0, content="one")
+    assert [(each.title, each.content) for each in two.list()] == [("two", "one")]
+
+
+def test_a_locked_file_is_an_error_to_act_on(store: MemoryStore, tmp_path: Path) -> None:
+    """Another program holds the database: the note is not lost in silence."""
+    other = apsw.Connection(str(tmp_path / "data" / "memory.db"))
+    other.execute("BEGIN IMMEDIATE")
+    store._connection.set_busy_timeout(1)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(HaversackError) as refused:
+        store.add("rule", "t", "c", "user", now=1.0)
+    assert refused.value.code == "memory_busy"
+    other.execute("ROLLBACK")
+    store.add("rule", "t", "c", "user", now=1.0)
+
+
+def test_there_is_a_limit_to_what_is_kept(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question looks at all notes, so a tool in a loop must not fill the store."""
+    monkeypatch.setattr(memory_store, "MOST_MEMORIES", 2)
+    for number in range(2):
+        store.add("rule", f"{number}", "c", "user", now=1.0)
+    with pytest.raises(HaversackError) as refused:
+        store.add("rule", "t", "c", "user", now=1.0)
+    assert refused.value.code == "memory_full"
+    store.add("rule", "t", "c", "project", now=1.0, project="/ws")
+
+
+def test_memories_of_the_first_format_are_kept(tmp_path: Path) -> None:
+    """A file of an earlier version opens with all its notes."""
+    connection = apsw.Connection(str(tmp_path / "m.db"))
+    connection.execute(
+        "CREATE TABLE memory (id TEXT PRIMARY KEY, category TEXT NOT NULL, title TEXT NOT NULL, content TEXT NOT NULL,"
+        " keywords TEXT NOT NULL, scope TEXT NOT NULL, project TEXT NOT NULL, created REAL NOT NULL,"
+        " updated REAL NOT NULL)"
+    )
+    connection.execute("INSERT INTO memory VALUES ('a', 'rule', 't', 'c', 'x|y', 'project', '/ws', 1.0, 2.0)")
+    connection.pragma("user_version", 1)
+    connection.close()
+    (memory,) = MemoryStore(tmp_path / "m.db").list(["/ws"])
+    assert (memory.id, memory.keywords, memory.private, memory.origins) == ("a", ("x", "y"), False, ())

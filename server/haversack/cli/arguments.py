@@ -36,6 +36,7 @@ MAIN_EXAMPLES = """examples:
   haversack log
   haversack doctor
   haversack policy
+  haversack memory list
   haversack serve                 (an editor starts this)"""
 
 CONTEXT_EXAMPLES = """examples:
@@ -72,6 +73,15 @@ POLICY_EXAMPLES = """examples:
   haversack policy
   haversack policy --workspace ~/project --json
   haversack policy --schema > policy.schema.json"""
+
+MEMORY_EXAMPLES = """examples:
+  haversack memory list
+  haversack memory add --category rule --title Money --content "Amounts are decimals, never floats."
+  haversack memory add --category knowledge --title Queue --content - --user < notes.md
+  haversack memory search "why are jobs retried"
+  haversack memory update 3f2a… --title "Money and rounding"
+  haversack memory export         (into .haversack/memory, for the team to commit)
+  haversack memory import"""
 
 SERVE_EXAMPLES = """examples:
   haversack serve
@@ -166,6 +176,9 @@ def _parser() -> argparse.ArgumentParser:
     kind.add_argument("--json", action="store_true", help="print policy and findings as JSON")
     kind.add_argument("--schema", action="store_true", help="print the JSON schema of policy files")
 
+    memory = _command(commands, "memory", "keep notes that questions are answered with", _memory, MEMORY_EXAMPLES)
+    _memory_actions(memory)
+
     summary = "speak the Language Server Protocol on stdin and stdout"
     serve = _command(commands, "serve", summary, _serve, SERVE_EXAMPLES)
     serve.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
@@ -191,6 +204,38 @@ def _command(
     )
     command.set_defaults(command=run)
     return command
+
+
+def _memory_actions(memory: argparse.ArgumentParser) -> None:
+    actions = memory.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, summary in (
+        ("list", "list your memories and those of the folder"),
+        ("add", "keep a note"),
+        ("update", "change a note"),
+        ("delete", "remove a note"),
+        ("search", "find the notes that speak of a question"),
+        ("export", "write the folder's notes into .haversack/memory"),
+        ("import", "take in the notes of .haversack/memory"),
+    ):
+        action = actions.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name in ("update", "delete"):
+            action.add_argument("memory", metavar="ID", help="the note's id")
+        if name in ("add", "update"):
+            needed = name == "add"
+            action.add_argument("--category", required=needed, help="knowledge, rule or experience")
+            action.add_argument("--title", required=needed, help="one line")
+            action.add_argument("--content", required=needed, help='the text; "-" reads it from stdin')
+            action.add_argument("--keyword", action="append", metavar="WORD", help="a word to find it by; repeatable")
+            what = "FOLDER/PATH", "a file it was derived from, as restricted as which it is; repeatable"
+            action.add_argument("--origin", action="append", default=[], metavar=what[0], help=what[1])
+            action.add_argument("--private", action=argparse.BooleanOptionalAction, help="never for a remote model")
+        if name == "add":
+            action.add_argument("--user", action="store_true", help="for all folders, not only this one")
+        if name == "search":
+            action.add_argument("question", help="what the notes are to speak of")
+            action.add_argument("--limit", type=_count, default=10, metavar="N", help="at most (default: 10)")
+        _workspace_options(action)
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _workspace_options(command: argparse.ArgumentParser) -> None:
@@ -320,6 +365,10 @@ def _doctor(options: Options) -> int:
 
 def _policy(options: Options) -> int:
     return _module("policy").run(options)
+
+
+def _memory(options: Options) -> int:
+    return _module("memory").run(options)
 
 
 def _serve(options: Options) -> int:

@@ -9,6 +9,7 @@ from haversack.gatherers.architecture import architecture
 from haversack.gatherers.team import is_about_people, team
 from haversack.memory import Category, Memory, rank
 from haversack.policy.injection import neutral
+from haversack.policy.privacy import UNNAMED_ORIGIN
 from haversack.types import Candidate, Kind, Plan, Problem, Source
 from haversack.workspace import Workspace
 
@@ -36,13 +37,17 @@ def _memories(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], 
         return (), ()
     roots = [folder.root for folder in workspace.folders_in_play(plan.request.folder)]
     memories = workspace.memory.list(roots)
-    rules = [memory for memory in memories if memory.category is Category.RULE]
+    # All rules come; those that speak of the question are a must before the others are. Ties go by id, never by age.
+    rules = sorted((memory for memory in memories if memory.category is Category.RULE), key=lambda rule: rule.id)
+    speaking = [rule for rule, _ in rank(plan.request.text, rules)]
+    rules = [*speaking, *(rule for rule in rules if rule not in speaking)]
     others = rank(plan.request.text, [memory for memory in memories if memory.category is not Category.RULE])
     found: list[Candidate] = []
     room = REQUIRED_RULES
     for memory in rules:
-        room -= len(memory.content)
-        found.append(_candidate(memory, 1.0, "a rule you keep", room >= 0))
+        fits = len(memory.content) <= room
+        room -= len(memory.content) if fits else 0
+        found.append(_candidate(memory, 1.0, "a rule you keep", fits))
     telling = [(memory, score) for memory, score in others if score >= WEAKEST_MEMORY]
     for memory, score in telling[:MOST_MEMORIES]:
         found.append(_candidate(memory, score, "a memory that speaks of the question", False))
@@ -66,5 +71,6 @@ def _candidate(memory: Memory, relevance: float, why: str, required: bool) -> Ca
         why=why,
         required=required,
         text=text if text.endswith("\n") else text + "\n",
+        origins=(*memory.origins, *((UNNAMED_ORIGIN,) if memory.private else ())),
         flags=("instruction-like",) if was_changed or heading_changed else (),
     )

@@ -12,6 +12,7 @@ from haversack import __version__
 from haversack.lsp import from_lsp, protocol, records, to_lsp
 from haversack.lsp.dispatch import Dispatcher, Handler, State
 from haversack.lsp.editor import SECTION, Editor, EditorModel
+from haversack.lsp.memory_handlers import MemoryHandlers
 from haversack.lsp.policy_files import PolicyFileDiagnostics
 from haversack.session import Session
 from haversack.types import Bundle, Request, Snapshot
@@ -45,6 +46,7 @@ class Handlers:
             protocol.RECORDS_LIST: self.records_list,
             protocol.RECORDS_GET: self.records_get,
             protocol.RECORDS_VERIFY: self.records_verify,
+            **MemoryHandlers(self._session).requests(),
         }
 
     def _notifications(self) -> Mapping[str, Handler]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from haversack.lsp import memories
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
 from haversack.lsp.routing import Cost, FailedModel, Route, Skip
@@ -380,6 +381,7 @@ REQUESTS: Mapping[str, tuple[type, type]] = {
     RECORDS_LIST: (RecordsParams, RecordsResult),
     RECORDS_GET: (RecordParams, RecordResult),
     RECORDS_VERIFY: (RecordParams, RecordVerifyResult),
+    **memories.REQUESTS,
 }
 """Request method to the classes of its parameters and its result."""
 
