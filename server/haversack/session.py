@@ -25,6 +25,7 @@ from haversack import config, pipeline, selecting, uris
 from haversack.config import Layer, Scope
 from haversack.conversations import Conversations
 from haversack.documents import Documents, Encoding
+from haversack.folders import Folders
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
@@ -42,7 +43,6 @@ from haversack.types import (
     Diagnostic,
     Folder,
     HaversackError,
-    InvalidRequest,
     Policy,
     Problem,
     Request,
@@ -108,8 +108,7 @@ class Session:
         self._cache_dir = cache_dir
         self._policies = policies or PolicyFiles()
         self._clock = clock
-        self._folders: dict[str, FolderIndex] = {}
-        self._spelled: dict[str, PurePath] = {}  # folder key to its path as the client spells it
+        self._folders = Folders()
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._pool = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="haversack-read")
         self._texts = TextCache()
@@ -209,7 +208,7 @@ class Session:
 
     @property
     def folders(self) -> tuple[Folder, ...]:
-        return tuple(index.folder for index in self._folders.values())
+        return self._folders.all
 
     def add_folder(self, uri: str, name: str = "") -> Folder | None:
         """Take a folder in, without starting its index. None when the address has no path; a known folder stays."""
@@ -220,21 +219,17 @@ class Session:
         for index in self._folders.values():
             if index.folder.root == root:
                 return index.folder
-        folder = Folder(self._free_key(name or path.name or "workspace"), uri, root)
+        folder = Folder(self._folders.free_key(name or path.name or "workspace"), uri, root)
         # Before anything reads the folder, what keeps its files here must be known: one small file is read right now.
         self.policy = self._policies.merged((*self.folders, folder), self.settings, trusted=self.trusted).policy
         settings = confined(self.settings, self.policy)
-        self._folders[folder.key] = FolderIndex(folder, self._indexing, settings, self._read, self._status_changed)
-        self._spelled[folder.key] = path
+        self._folders.put(FolderIndex(folder, self._indexing, settings, self._read, self._status_changed), path)
         self._configure()
         return folder
 
     def remove_folder(self, uri: str) -> None:
-        path = uris.to_path(uri)
-        for key, index in list(self._folders.items()):
-            if self._spelled[key] == path:
-                del self._folders[key], self._spelled[key]
-                self._later(index.stop())
+        for index in self._folders.take(uris.to_path(uri)):
+            self._later(index.stop())
 
     def start_indexing(self, *, watch: bool = False) -> None:
         """Bring every folder's index up to date in the background; with `watch`, follow the disk as well."""
@@ -245,39 +240,31 @@ class Session:
 
     def find_folder(self, name: str) -> str:
         """The key of the folder that `name` (a URI, a path or a folder's name) means. Raises `InvalidRequest`."""
-        if name in self._folders:
-            return name
-        path = uris.to_path(name) or Path(name)
-        for key, index in self._folders.items():
-            if path in (self._spelled[key], Path(index.folder.root)):
-                return key
-        remedy = "Give the URI or the name of a folder of the workspace."
-        known = [folder.key for folder in self.folders]
-        raise InvalidRequest(f"There is no workspace folder {name!r}.", remedy, folders=known)
+        return self._folders.find(name)
 
     def status(self, folder: str = "") -> tuple[tuple[Folder, IndexStatus], ...]:
         """Index status of one folder, or of all."""
-        chosen = [self._folders[folder]] if folder else self._folders.values()
+        chosen = self._folders.some(folder)
         return tuple((index.folder, index.status) for index in chosen)
 
     def indexed_file(self, path: str, folder: str = "") -> FileRecord | None:
         """What the index of a folder (the first one's by default) knows of a file. Blocks for one query."""
-        index = self._folders[folder] if folder else next(iter(self._folders.values()))
+        index = self._folders.one(folder)
         return index.reader.file(path) if index.reader is not None else None
 
     def why_skipped(self, path: str, folder: str = "") -> str:
         """Why the index of a folder leaves a file out; "" when it does not say. Blocks for one query."""
-        index = self._folders[folder] if folder else next(iter(self._folders.values()))
+        index = self._folders.one(folder)
         return index.reader.why_skipped(path) if index.reader is not None else ""
 
     async def rebuild(self, folder: str = "") -> None:
         """Build one folder's index, or all of them, from nothing; the work goes on after this returns."""
-        chosen = [self._folders[folder]] if folder else list(self._folders.values())
+        chosen = self._folders.some(folder)
         await asyncio.gather(*(index.rebuild() for index in chosen))
 
     async def wait_ready(self, folder: str = "", progress: Callable[[IndexStatus], None] | None = None) -> IndexStatus:
         """Wait until a folder's index (the first one's by default) is up to date; `progress` hears of every step."""
-        index = self._folders[folder] if folder else next(iter(self._folders.values()))
+        index = self._folders.one(folder)
         before = self.on_status
 
         def tell(changed: Folder, status: IndexStatus) -> None:
@@ -306,12 +293,7 @@ class Session:
 
     def locate(self, path: PurePath) -> tuple[str, str] | None:
         """The folder key and the path inside it; the innermost folder wins. Compared part by part, without the disk."""
-        best: tuple[int, str, str] | None = None
-        for key, index in self._folders.items():
-            for root in (self._spelled[key], PurePath(index.folder.root)):
-                if path != root and path.is_relative_to(root) and (best is None or len(root.parts) > best[0]):
-                    best = (len(root.parts), key, path.relative_to(root).as_posix())
-        return best[1:] if best else None
+        return self._folders.locate(path)
 
     # --- documents, settings, diagnostics ---
 
@@ -387,9 +369,3 @@ class Session:
 
     def _status_changed(self, folder: Folder, status: IndexStatus) -> None:
         self.on_status(folder, status)
-
-    def _free_key(self, name: str) -> str:
-        key, number = name, 2
-        while key in self._folders:
-            key, number = f"{name}-{number}", number + 1
-        return key

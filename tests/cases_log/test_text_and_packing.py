@@ -102,7 +102,7 @@ def test_b47_nothing_is_cut_inside_a_character(tmp_path: Path) -> None:
     """A digest of long messages full of wide characters is whole characters; half of one from a client does no harm."""
     world = World(tmp_path, {"ws": {"a.py": CALC}})
     wide = "x" * 79 + "\N{GAME DIE}" * 2_000
-    history = tuple(Message(Role.USER, f"{number} {wide}") for number in range(12))
+    history = tuple(Message(Role.USER, f"{number} {wide}") for number in range(20))
     bundle = ask(world, "explain scale \ud83c", history=history, model="ollama/qwen2.5-coder:7b")
     assert bundle.history.tokens_after < bundle.history.tokens_before
     for message in bundle.prompt.messages[:-1]:
