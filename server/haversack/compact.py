@@ -164,7 +164,7 @@ class _Work:
         return left + sum(fold.tokens_after for fold in folds)
 
     def is_barred(self, sources: Sequence[int]) -> bool:
-        return any(self.places[at] in self.held.barred for at in sources)
+        return any(self.places[at] in self.held.barred or self.given[at].sealed for at in sources)
 
     def folded(self, sources: Sequence[int], text: str, by: str, key: str) -> Summary:
         """The message that stands for the ones at `sources`: it quotes whatever they quoted."""

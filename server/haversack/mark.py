@@ -21,6 +21,8 @@ _CHOSEN = frozenset({Kind.SELECTION, Kind.MEMORY})
 WITHHELD = "[left out: it quotes files that no remote model may read]"
 WITHHELD_DOCUMENT = "[left out: it quotes documents that are kept from this prompt]"
 OPEN = DocumentGate()
+# Stands for the name of a tool that is sealed with the message: no service takes a call without a name.
+WITHHELD_TOOL = "withheld"
 # Kinds that are no text of one file; all the others quote files and must say which.
 _ORIGINLESS = frozenset({Kind.ARCHITECTURE, Kind.MEMORY, Kind.TEAM, Kind.SUPPLIED})
 
@@ -82,8 +84,9 @@ def may_not_leave(messages: Sequence[Message], privacy: Privacy) -> frozenset[in
 
 
 def _withheld(message: Message, notice: str = WITHHELD) -> Message:
-    calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
-    return replace(message, content=notice, tool_calls=calls, images=())
+    calls = tuple(replace(call, name=call.name or WITHHELD_TOOL, arguments="{}") for call in message.tool_calls)
+    # Without its sealed part nobody is asked to open it.
+    return replace(message, content=notice, tool_calls=calls, images=(), sealed=None)
 
 
 def _is_required(candidate: Candidate, supplied: dict[str, bool]) -> bool:

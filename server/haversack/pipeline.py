@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from haversack import sealed
 from haversack.assemble import Costs, assemble, fixed_cost, quoting
 from haversack.classify import classify
 from haversack.compact import NONE_HELD, CompactConfig, Held, compact
@@ -31,11 +32,15 @@ from haversack.token_estimate import by_characters
 from haversack.tokens import TokenCounter, counter
 from haversack.types import (
     Bundle,
+    CompactTier,
     History,
     InvalidRequest,
+    Manifest,
+    Message,
     Packed,
     Plan,
     Problem,
+    Prompt,
     Request,
     Route,
     Scored,
@@ -70,9 +75,61 @@ class Services:
     conversations: Conversations | None = None
 
 
+# What a reply's status says.
+COMPLETED = "completed"
+AWAITING = "awaitingDecrypt"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a paused request goes on with: the world as it was when it was asked."""
+
+    plan: Plan
+    gathered: Gathered
+    workspace: Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused(Bundle):
+    """A reply without content: the client is asked to open `to_decrypt`, then `resume` goes on from here."""
+
+    held: Waiting
+
+
 async def run(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:
-    """Answers one request. Raises HaversackError, which says what the user can do about it."""
+    """Answers one request, or gives a `Paused` when sealed messages are needed for it.
+
+    Raises HaversackError, which says what the user can do about it.
+    """
     watch = _Stopwatch(services.clock)
+    plan, gathered = await _found(request, workspace, services, watch)
+    bundle = await _decide_with_summaries(plan, gathered, workspace, services, watch)
+    if bundle.status == COMPLETED:
+        return bundle
+    told = {each.name: getattr(bundle, each.name) for each in fields(Bundle)}
+    return Paused(**told, held=Waiting(plan, gathered, workspace))
+
+
+async def resume(paused: Paused, opened: Mapping[str, Message], services: Services = Services()) -> Bundle:
+    """The answer to a request that paused, as if its history had been what was chosen of it, in the clear.
+
+    The real sizes count now: where stated ones were too low, the history is compacted again.
+    """
+    held = paused.held
+    request = replace(held.plan.request, history=sealed.with_opened(paused.history.messages, opened))
+    plan, watch = replace(held.plan, request=request), _Stopwatch(services.clock)
+    snapshot = held.workspace.snapshot
+    bundle = await held.workspace.run(_decide, plan, held.gathered, snapshot, services, watch)
+    # What was hidden in messages in the clear before the pause is not there to be found again.
+    told = {problem.code for problem in bundle.problems}
+    problems = (*bundle.problems, *(problem for problem in paused.problems if problem.code not in told))
+    manifest = replace(bundle.manifest, problems=problems)
+    return replace(bundle, history=_both(paused.history, bundle.history), problems=problems, manifest=manifest)
+
+
+async def _found(
+    request: Request, workspace: Workspace, services: Services, watch: _Stopwatch
+) -> tuple[Plan, Gathered]:
     lookup(request.recipe)  # an unknown recipe is refused before any work is done
     if (request.recipe == DOCUMENT) is not (request.document is not None):
         raise InvalidRequest("The recipe `document` is for a document that was selected.", "Use `haversack/select`.")
@@ -82,8 +139,7 @@ async def run(request: Request, workspace: Workspace, services: Services = Servi
     plan = await workspace.run(watch.timed, "qualify", _qualified, plan)
     wanted = plan.sources or request.document is not None
     gathered = await services.gather(plan, workspace) if wanted else Gathered((), (), ())
-    plan = replace(plan, request=replace(plan.request, text=request.text))
-    return await _decide_with_summaries(plan, gathered, workspace, services, watch)
+    return replace(plan, request=replace(plan.request, text=request.text)), gathered
 
 
 async def _decide_with_summaries(
@@ -92,7 +148,8 @@ async def _decide_with_summaries(
     """Decides, and once more with what a model wrote, where a summary makes for a milder compaction than none."""
     snapshot, conversations = workspace.snapshot, services.conversations
     known = conversations.held(plan.request, snapshot) if conversations else NONE_HELD
-    bundle = await workspace.run(partial(_decide, plan, gathered, snapshot, services, watch, known=known))
+    decide = partial(_decide, pausing=True)
+    bundle = await workspace.run(partial(decide, plan, gathered, snapshot, services, watch, known=known))
     # Two tiers ask a model, each once.
     for _ in range(2):
         if conversations is None or not bundle.history.wanted:
@@ -101,7 +158,7 @@ async def _decide_with_summaries(
         known, problems = await conversations.write(bundle.history.wanted, known, snapshot.settings)
         watch.timings.append(Timing("summarize", "ok", round(1_000 * (services.clock() - start), 3)))
         plan = replace(plan, request=replace(plan.request, problems=(*plan.request.problems, *problems)))
-        bundle = await workspace.run(partial(_decide, plan, gathered, snapshot, services, watch, known=known))
+        bundle = await workspace.run(partial(decide, plan, gathered, snapshot, services, watch, known=known))
     return bundle
 
 
@@ -122,8 +179,12 @@ def _decide(
     watch: _Stopwatch,
     *,
     known: Held = NONE_HELD,
+    pausing: bool = False,
 ) -> Bundle:
-    """Everything after gathering: a function of its arguments, but for the times in the manifest."""
+    """Everything after gathering: a function of its arguments, but for the times in the manifest.
+
+    With `pausing`, it ends where the chosen history has sealed messages: before any text is put together.
+    """
     settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders), snapshot.policy)
     gate = DocumentGate.of(snapshot, plan.request)
@@ -163,6 +224,10 @@ def _decide(
     way, fitted = settle(chain, fit)
     way = replace(way, reply_reserve=fitted.reply_reserve)
     packed, history, count = fitted.packed, fitted.history, fitted.count
+    unopened = sealed.asked(plan.request.history, history.messages)
+    if unopened and pausing:
+        use = _token_use(way, Costs(0, 0, 0, 0), plan.request, packed.budget, count)
+        return _awaiting(unopened, history, way, use, fitted.held)
     prompt, costs = watch.timed("assemble", assemble, packed, history, fitted.plan, fitted.settings, count)
     prompt = quoting(prompt, packed, scored)
     use = _token_use(way, costs, plan.request, packed.budget, count)
@@ -174,7 +239,7 @@ def _decide(
     circumstances = Circumstances(use, (*gathered.timings, *watch.timings), problems, gathered.index, folders, way)
     manifest = record(scored, packed, plan, circumstances)
     version = version_hash(prompt, way, plan.request.document.focus if plan.request.document is not None else None)
-    return Bundle("completed", prompt, packed.blocks, way, manifest, history, version, problems)
+    return Bundle(COMPLETED, prompt, packed.blocks, way, manifest, history, version, problems, to_decrypt=unopened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +259,10 @@ class _Fitted:
 
 
 async def preview(request: Request, workspace: Workspace, services: Services = Services()) -> Bundle:
-    """The decisions of `run` with every text left out."""
-    bundle = await run(request, workspace, services)
+    """The decisions of `run` with every text left out. Sealed messages count as they state, and none is opened."""
+    watch = _Stopwatch(services.clock)
+    plan, gathered = await _found(request, workspace, services, watch)
+    bundle = await workspace.run(_decide, plan, gathered, workspace.snapshot, services, watch)
     messages = tuple(replace(message, content="", tool_calls=()) for message in bundle.prompt.messages)
     return replace(
         bundle,
@@ -209,6 +276,21 @@ def _required_tokens(scored: Sequence[Scored], packed: Packed) -> int:
     """What the items that had to be in the context take of it."""
     pairs = zip(scored, packed.decisions, strict=True)
     return sum(decision.tokens_after for item, decision in pairs if item.marked.required)
+
+
+def _awaiting(
+    unopened: tuple[Message, ...], history: History, way: Route, use: TokenUse, held: tuple[Problem, ...]
+) -> Bundle:
+    """What the client is told while the request waits: the route and what to open, nothing that was gathered."""
+    manifest = Manifest((), (), use, held, {}, {}, "")
+    return Bundle(AWAITING, Prompt((), 0), (), way, manifest, history, "", held, to_decrypt=unopened)
+
+
+def _both(chosen: History, opened: History) -> History:
+    """What became of the history in both steps: as sealed messages were chosen, and once they were open."""
+    tier, note = (chosen.tier, chosen.note) if opened.tier is CompactTier.NONE else (opened.tier, opened.note)
+    warning = chosen.warning or opened.warning
+    return replace(opened, tier=tier, tokens_before=chosen.tokens_before, note=note, warning=warning)
 
 
 def _near(request: Request, snapshot: Snapshot) -> Near:

@@ -89,7 +89,9 @@ def effective_window(model: Model, named: bool, request: Request, settings: Sett
 def _overhead(model: Model, request: Request, settings: Settings) -> int:
     count = tokens.counter(model.tokenizer).count
     history = sum(
-        count(message.content) + sum(count(call.arguments) for call in message.tool_calls)
+        message.sealed.tokens
+        if message.sealed
+        else count(message.content) + sum(count(call.arguments) for call in message.tool_calls)
         for message in request.history
     )
     said = count(request.text) + count(settings.system_prompt)

@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import apsw
 import platformdirs
@@ -29,6 +29,7 @@ from haversack.folders import Folders
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
+from haversack.pausing import Line, Pausing
 from haversack.policy.confinement import confined
 from haversack.policy.documents import DocumentGate
 from haversack.policy.layers import Merged
@@ -43,6 +44,7 @@ from haversack.types import (
     Diagnostic,
     Folder,
     HaversackError,
+    OpenedRecord,
     Policy,
     Problem,
     Request,
@@ -56,16 +58,8 @@ from haversack_index.types import FileRecord, IndexStatus
 # Threads that read files and query indexes for requests: more would only fight for the interpreter lock.
 READING_THREADS = 4
 
-# Seconds that a question right after the start waits for a reader: opening takes a tenth of that, and without a reader
-# not even the words in the files can be counted.
+# Seconds that a first question waits for a reader, without which no words are counted; opening takes a tenth of that.
 READER_WAIT = 1.0
-
-
-class Line(Protocol):
-    """What answers questions: the module `haversack.pipeline`, or a test's own."""
-
-    def run(self, request: Request, workspace: Workspace, services: pipeline.Services) -> Awaitable[Bundle]: ...
-    def preview(self, request: Request, workspace: Workspace) -> Awaitable[Bundle]: ...
 
 
 def open_session(cache_dir: Path | None = None) -> Session:
@@ -102,7 +96,7 @@ class Session:
         self.policy = Policy()  # of the files, as last read
         self.on_status: OnStatus = on_status or (lambda folder, status: None)
         self.conversations = Conversations()
-        self._line = line
+        self.paused = Pausing(line)
         self._indexing = indexing
         self._recorder = recorder
         self._cache_dir = cache_dir
@@ -126,6 +120,7 @@ class Session:
     async def close(self) -> None:
         """Stop workers and watchers; calls still running on threads are left behind."""
         self.conversations.close()
+        self.paused.turns.clear()
         await asyncio.gather(*(index.stop() for index in self._folders.values()), *self._closing)
         if self._recorder is not None:
             await self._recorder.close()
@@ -150,12 +145,17 @@ class Session:
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
         request, workspace = await self._prepared(request, snapshot)
-        bundle = await self._line.run(request, workspace, pipeline.Services(conversations=self.conversations))
-        return self._recorded(request, workspace, self.conversations.remember(request, workspace.snapshot, bundle))
+        bundle = await self.paused.run(request, workspace, pipeline.Services(conversations=self.conversations))
+        known = bundle if bundle.turn else self.conversations.remember(request, workspace.snapshot, bundle)
+        return self._recorded(request, workspace, known)
+
+    async def resume(self, turn: str, records: Sequence[OpenedRecord]) -> Bundle:
+        """Go on with the sealed messages that a bundle with a `turn` asked for."""
+        return self._recorded(*await self.paused.resume(turn, records))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
-        return await self._line.preview(*await self._prepared(request, snapshot))
+        return await self.paused.preview(*await self._prepared(request, snapshot))
 
     async def select(self, request: Request, snapshot: Snapshot | None = None) -> Selected:
         """The one document that the request's `document` names, with its bundle. Takes the snapshot as `context`."""
@@ -164,7 +164,7 @@ class Session:
         return replace(selected, bundle=self._recorded(request, workspace, selected.bundle))
 
     def _recorded(self, request: Request, workspace: Workspace, bundle: Bundle) -> Bundle:
-        if self._recorder is None:
+        if self._recorder is None or bundle.turn:
             return bundle
         return replace(bundle, record_id=self._recorder.keep(request, workspace.snapshot, bundle))
 

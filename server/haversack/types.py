@@ -125,10 +125,51 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a client encrypted, and what it takes besides the key to open it. Bytes in base64."""
+
+    version: int
+    algorithm: str
+    key_id: str
+    nonce: str
+    ciphertext: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Stands for the encrypted part of a message: its text, its tool's name, and names and arguments of its calls.
+
+    Everything here and in the message beside it is in the clear, and bound to the encrypted part (`haversack.sealed`).
+    """
+
+    ref: str  # `message:<id>`
+    session: str
+    sequence: int  # grows along the session
+    tokens: int  # what the encrypted part costs, as whoever sealed it says
+    commitment: str  # proves without a key that an opened text is the sealed one
+    envelope: Envelope
+    created_at: str = ""
+    model: str = ""  # provider/model that wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRecord:
+    """The encrypted part of a sealed message, as the client opened it. `salt` was sealed beside it."""
+
+    ref: str
+    content: str
+    salt: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of history or prompt. `tool_call_id` pairs a tool result with its call.
 
     `id` is the client's name for it. `summary_of` names the messages that this one stands for.
+
+    While `sealed` is there, `content` and `name` are empty, and of its calls only the ids are known.
     """
 
     role: Role
@@ -141,6 +182,7 @@ class Message:
     id: str = ""
     summary_of: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
+    sealed: Sealed | None = None
 
 
 # --- supplied candidates: what another tool brings, with what it says about it --------------------------------------
@@ -1089,6 +1131,9 @@ class Bundle:
     version_hash: str
     problems: tuple[Problem, ...]
     record_id: str = ""  # under which its record is kept; "" when none is
+    to_decrypt: tuple[Message, ...] = ()  # sealed messages that the prompt needs, and no other
+    turn: str = ""  # to go on with when the status is `awaitingDecrypt`
+    expires_in: float = 0.0  # seconds that the turn waits
 
 
 # --- a selected document ----------------------------------------------------------------------------------------

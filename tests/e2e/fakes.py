@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from haversack.indexing import OnChange, OnProblem, Reader
+from haversack.pipeline import Paused
 from haversack.types import (
     Block,
     Bundle,
@@ -71,6 +72,10 @@ class FakeLine:
         ]
         text = {"surrogate": "\ud800", "long": "x" * int(rest or 0) if word == "long" else ""}.get(word, "".join(texts))
         return bundle(request, text, score)
+
+    async def resume(self, paused: Paused, opened: Mapping[str, Message]) -> Bundle:
+        del opened
+        return paused
 
     async def preview(self, request: Request, workspace: Workspace) -> Bundle:
         full = await self.run(request, workspace)

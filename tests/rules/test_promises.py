@@ -60,6 +60,14 @@ def calls(path: Path) -> Iterator[str]:
                 yield node.func.attr
 
 
+def arguments(path: Path) -> Iterator[ast.arg]:
+    return (node for node in ast.walk(tree(path)) if isinstance(node, ast.arg))
+
+
+def _names_bytes(argument: ast.arg) -> bool:
+    return argument.annotation is not None and "bytes" in ast.unparse(argument.annotation)
+
+
 def test_there_is_source_to_read() -> None:
     """The checks below look at real files."""
     assert {SERVER / "mark.py", SERVER / "outbound.py", INDEX / "store.py"} <= set(SOURCES)
@@ -97,6 +105,35 @@ def test_the_engine_starts_without_network_modules() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == []
+
+
+def test_the_server_knows_no_key_of_sealed_messages() -> None:
+    """Only `sealing` has to do with keys; nothing the server runs imports it, and what knows `sealed` takes none."""
+    sealing = SERVER / "sealing.py"
+    for path in SERVER.rglob("*.py"):
+        if path == sealing:
+            continue
+        used = {name.split(".")[0] for name in imports(path)} | {name for name in imports(path) if "sealing" in name}
+        assert not used & {"nacl", "cryptography", "haversack.sealing"}, name_of(path)
+        if path.stem in ("sealed", "turns") or "haversack.sealed" in imports(path):
+            assert not [each for each in arguments(path) if "key" in each.arg and _names_bytes(each)], name_of(path)
+    assert {each.arg for each in arguments(sealing) if _names_bytes(each)} >= {"key", "nonce"}
+
+
+def test_no_message_of_the_protocol_has_a_key() -> None:
+    """What a client may send has ids of keys, and no place for one."""
+    messages = (SERVER / "lsp" / name for name in ("protocol.py", "sealed_messages.py"))
+    nodes = [node for path in messages for node in ast.walk(tree(path)) if isinstance(node, ast.AnnAssign)]
+    named = {ast.unparse(node.target) for node in nodes}
+    assert {name for name in named if "key" in name or "secret" in name or "passphrase" in name} == {"key_id"}
+
+
+def test_the_server_starts_without_the_library_of_ciphers() -> None:
+    """Whoever seals loads it; the server has nothing to open."""
+    names = "'haversack.sealing' in sys.modules, 'nacl' in sys.modules"
+    code = f"import sys, haversack.lsp.server, haversack.session; print({names})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)

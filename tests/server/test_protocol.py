@@ -13,7 +13,7 @@ import pytest
 from e2e.fakes import CANARY, bundle
 
 from haversack.documents import Documents
-from haversack.lsp import from_lsp, memories, protocol, records, supplied_messages, to_lsp, wire
+from haversack.lsp import from_lsp, memories, protocol, records, sealed_messages, supplied_messages, to_lsp, wire
 from haversack.lsp.json_rpc import Code
 from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
@@ -33,7 +33,7 @@ def test_document_names_every_method_and_field() -> None:
     """Names and order of fields, method names and error codes in the document are those of the code."""
     classes = {
         cls
-        for module in (protocol, memories, records, supplied_messages)
+        for module in (protocol, memories, records, sealed_messages, supplied_messages)
         for cls in vars(module).values()
         if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
     }

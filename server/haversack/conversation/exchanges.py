@@ -55,6 +55,7 @@ def key_of(messages: Iterable[Message], purpose: str) -> str:
     digest = blake2b(digest_size=16)
     for message in messages:
         parts = [message.role.value, message.content, message.tool_call_id]
+        parts += [message.sealed.commitment] if message.sealed else []
         parts += [part for call in message.tool_calls for part in (call.id, call.name, call.arguments)]
         for part in parts:
             raw = part.encode("utf-8", "surrogatepass")

@@ -9,12 +9,17 @@ from typing import cast
 from haversack.templates.chat import without_context
 from haversack.types import Message, Role, ToolCall
 
+# Of code; English has four. Fewer are assumed, so that only what is surely long is left out unopened.
+CHARACTERS_A_TOKEN = 3
+
 
 def stripped(message: Message, tool: str, limit: int) -> Message:
     """The message with long tool text and old context taken out; itself when there is none or nothing is won.
 
     `tool` is the name of the tool that a result is from; text of up to `limit` characters stays.
     """
+    if message.sealed is not None:
+        return _stripped_unopened(message, message.sealed.tokens, tool, limit)
     content = message.content
     if message.role is Role.TOOL and len(content) > limit:
         content = _shorter(_result_marker(message, tool), content)
@@ -26,6 +31,13 @@ def stripped(message: Message, tool: str, limit: int) -> Message:
     if content == message.content and calls == message.tool_calls:
         return message
     return replace(message, content=content, tool_calls=calls)
+
+
+def _stripped_unopened(message: Message, tokens: int, tool: str, limit: int) -> Message:
+    """A long sealed result needs no opening to be left out; what sealed calls were given is not known, so it stays."""
+    if message.role is not Role.TOOL or tokens * CHARACTERS_A_TOKEN <= limit:
+        return message
+    return replace(message, content=f"[result of {tool or 'a tool'} left out: {tokens:,} tokens]", sealed=None)
 
 
 def _result_marker(message: Message, tool: str) -> str:

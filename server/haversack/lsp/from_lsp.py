@@ -7,9 +7,9 @@ from typing import Any, TypeVar, cast
 
 from lsprotocol import types as lsp
 
-from haversack import types, uris
+from haversack import sealed, types, uris
 from haversack.documents import Documents, Edit, Encoding
-from haversack.lsp import protocol, supplied
+from haversack.lsp import protocol, sealed_messages, supplied
 from haversack.policy.demands import FAILURES
 from haversack.policy.providers import provider_name
 from haversack.types import InvalidRequest
@@ -41,12 +41,14 @@ def request(
     _limit(params)
     items, malformed = supplied.items(params.supplied, _whole_lines)
     unknown = (*unknown, *supplied.unknown_fields(params.supplied, MOST_UNKNOWN - len(unknown)))
+    history = tuple(_message(each, f"params.history[{n}]") for n, each in enumerate(params.history))
+    sealed.check_places(history)
     return types.Request(
         text=params.text,
         folder=find_folder(params.workspace_folder) if params.workspace_folder else "",
         active=_active(params.active_document, documents) if params.active_document else None,
         mentions=tuple(_mention(each, f"params.mentions[{n}]") for n, each in enumerate(params.mentions)),
-        history=tuple(_message(each, f"params.history[{n}]") for n, each in enumerate(params.history)),
+        history=history,
         model=params.model,
         budget_tokens=params.budget_tokens,
         supplied=items,
@@ -62,7 +64,7 @@ def request(
         local_only=params.local_only,
         providers=_providers(params.providers),
         failed=tuple(_failed(each, f"params.failed[{n}]") for n, each in enumerate(params.failed)),
-        problems=(*(_unknown_field(name) for name in unknown), *malformed),
+        problems=(*unknown_fields(unknown), *malformed),
     )
 
 
@@ -212,18 +214,34 @@ def _mention(mention: protocol.Mention, path: str) -> types.Mention:
     return types.Mention(mention.value, kind, _whole_lines(mention.range))
 
 
+def unknown_fields(names: Sequence[str]) -> tuple[types.Problem, ...]:
+    return tuple(_unknown_field(name) for name in names)
+
+
+def records(params: protocol.ContinueParams) -> tuple[types.OpenedRecord, ...]:
+    return tuple(
+        types.OpenedRecord(each.ref, each.content, each.salt, _calls(each.tool_calls), each.name)
+        for each in params.records
+    )
+
+
 def _message(message: protocol.HistoryMessage, path: str) -> types.Message:
+    role = _member(types.Role, message.role, f"{path}.role")
+    if message.sealed is not None:
+        return _sealed(message, message.sealed, role, f"{path}.sealed")
+    if message.content is None:
+        raise InvalidRequest(f"{path}.content: missing.")
     return types.Message(
-        role=_member(types.Role, message.role, f"{path}.role"),
+        role=role,
         content=message.content,
-        tool_calls=tuple(types.ToolCall(call.id, call.name, call.arguments) for call in message.tool_calls),
+        tool_calls=_calls(message.tool_calls),
         tool_call_id=message.tool_call_id,
         name=message.name,
         pinned=message.pinned,
         origins=message.origins,
         id=message.id,
         summary_of=message.summary_of,
-        images=tuple(types.Image(image.reference, image.tokens) for image in message.images),
+        images=_images(message.images),
     )
 
 
@@ -237,6 +255,47 @@ def _failed(failed: protocol.FailedModel, path: str) -> types.FailedModel:
     if failed.reason not in FAILURES:
         raise InvalidRequest(f"{path}.reason: expected one of {', '.join(FAILURES)}.")
     return types.FailedModel(failed.model, failed.reason)
+
+
+def _sealed(
+    message: protocol.HistoryMessage, seal: sealed_messages.Sealed, role: types.Role, path: str
+) -> types.Message:
+    if message.content is not None or message.tool_calls or message.name:
+        raise sealed.malformed(path, "stands beside content, toolCalls or name, which it seals")
+    envelope = seal.envelope
+    made = types.Message(
+        role=role,
+        content="",
+        tool_calls=sealed.placeholder_calls(seal.tool_call_ids),
+        tool_call_id=message.tool_call_id,
+        pinned=message.pinned,
+        origins=message.origins,
+        id=message.id,
+        summary_of=message.summary_of,
+        images=_images(message.images),
+        sealed=types.Sealed(
+            ref=seal.ref,
+            session=seal.session,
+            sequence=seal.sequence,
+            tokens=seal.tokens,
+            commitment=seal.commitment,
+            envelope=types.Envelope(
+                envelope.version, envelope.algorithm, envelope.key_id, envelope.nonce, envelope.ciphertext
+            ),
+            created_at=seal.created_at,
+            model=seal.model,
+        ),
+    )
+    sealed.check(made, path)
+    return made
+
+
+def _images(images: Sequence[protocol.Image]) -> tuple[types.Image, ...]:
+    return tuple(types.Image(image.reference, image.tokens) for image in images)
+
+
+def _calls(calls: Sequence[protocol.ToolCall]) -> tuple[types.ToolCall, ...]:
+    return tuple(types.ToolCall(call.id, call.name, call.arguments) for call in calls)
 
 
 def _whole_lines(span: protocol.Range | None) -> tuple[int, int] | None:

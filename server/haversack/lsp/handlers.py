@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from lsprotocol import types as lsp
@@ -39,6 +40,7 @@ class Handlers:
             lsp.INITIALIZE: self.initialize,
             lsp.SHUTDOWN: self.shutdown,
             protocol.CONTEXT: self.context,
+            protocol.CONTINUE: self.resume,
             protocol.PREVIEW: self.preview,
             protocol.SELECT: self.select,
             protocol.INDEX_STATUS: self.index_status,
@@ -93,6 +95,11 @@ class Handlers:
             return to_lsp.context(await ask(request, snapshot), snapshot.folders)
 
         return reply()
+
+    async def resume(self, params: protocol.ContinueParams, unknown: tuple[str, ...]) -> protocol.ContextResult:
+        folders = self._session.paused.folders_of(params.turn)
+        bundle = await self._session.resume(params.turn, from_lsp.records(params))
+        return to_lsp.context(replace(bundle, problems=(*from_lsp.unknown_fields(unknown), *bundle.problems)), folders)
 
     def index_status(self, params: protocol.IndexParams, unknown: tuple[str, ...]) -> protocol.IndexStatusResult:
         del unknown
@@ -167,6 +174,7 @@ class Handlers:
         del params
         self._connection.state = State.SHUT_DOWN
         self._connection.cancel_all()
+        self._session.paused.turns.clear()
         self.close()
 
     def close(self) -> None:

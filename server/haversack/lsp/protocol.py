@@ -14,6 +14,7 @@ from haversack.lsp import memories
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
 from haversack.lsp.routing import Cost, FailedModel, Route, Skip
+from haversack.lsp.sealed_messages import ContinueParams, Sealed, ToolCall
 from haversack.lsp.selection import DocumentFocus, DocumentIdentity, DocumentSection, SelectParams
 from haversack.lsp.supplied_messages import (
     Content,
@@ -26,7 +27,8 @@ from haversack.lsp.supplied_messages import (
 )
 from haversack.types import Priority
 
-__all__ = ["MAX_UINT", "DocumentFocus", "DocumentIdentity", "DocumentSection", "Position", "Range", "SelectParams"]
+__all__ = ["MAX_UINT", "ContinueParams", "DocumentFocus", "DocumentIdentity", "DocumentSection", "Position"]
+__all__ += ["Range", "SelectParams", "ToolCall"]
 __all__ += ["Cost", "FailedModel", "Route", "Share", "Skip", "Uint"]
 
 
@@ -49,13 +51,6 @@ class Mention:
 
 
 @attrs.frozen
-class ToolCall:
-    id: str
-    name: str
-    arguments: str
-
-
-@attrs.frozen
 class Image:
     reference: str
     tokens: Uint
@@ -64,7 +59,7 @@ class Image:
 @attrs.frozen
 class HistoryMessage:
     role: str
-    content: str
+    content: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     name: str = ""
@@ -73,6 +68,7 @@ class HistoryMessage:
     id: str = ""
     summary_of: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
+    sealed: Sealed | None = None
 
 
 @attrs.frozen
@@ -312,6 +308,9 @@ class ContextResult:
     version_hash: str
     problems: tuple[Problem, ...]
     record_id: str | None
+    to_decrypt: tuple[HistoryMessage, ...]
+    turn: str
+    expires_in: float
 
 
 @attrs.frozen
@@ -363,6 +362,7 @@ class ErrorData:
 # --- the methods ------------------------------------------------------------------------------------------------
 
 CONTEXT = "haversack/context"
+CONTINUE = "haversack/continue"
 PREVIEW = "haversack/preview"
 SELECT = "haversack/select"
 INDEX_STATUS = "haversack/index/status"
@@ -374,6 +374,7 @@ DIAGNOSTICS = "haversack/diagnostics"
 
 REQUESTS: Mapping[str, tuple[type, type]] = {
     CONTEXT: (ContextParams, ContextResult),
+    CONTINUE: (ContinueParams, ContextResult),
     PREVIEW: (ContextParams, ContextResult),
     SELECT: (SelectParams, SelectResult),
     INDEX_STATUS: (IndexParams, IndexStatusResult),

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 
 from haversack import types, uris
-from haversack.lsp import protocol, supplied_messages
+from haversack.lsp import protocol, sealed_messages, supplied_messages
 from haversack.lsp.protocol import Uint
 from haversack.lsp.records import RecordEntry, RecordResult, RecordsResult, RecordSummary, RecordVerifyResult
 from haversack.record_form import Record, summary
@@ -38,6 +38,9 @@ def context(bundle: types.Bundle, folders: Sequence[Folder]) -> protocol.Context
         version_hash=bundle.version_hash,
         problems=_problems(bundle.problems),
         record_id=bundle.record_id or None,
+        to_decrypt=tuple(sealed_message(each) for each in bundle.to_decrypt),
+        turn=bundle.turn,
+        expires_in=bundle.expires_in,
     )
 
 
@@ -199,6 +202,42 @@ def _message(message: types.Message) -> protocol.PromptMessage:
         summary_of=message.summary_of,
         origins=message.origins,
         images=tuple(protocol.Image(image.reference, Uint(image.tokens)) for image in message.images),
+    )
+
+
+def sealed_message(message: types.Message) -> protocol.HistoryMessage:
+    """A sealed message as the client sent it."""
+    seal = message.sealed
+    return protocol.HistoryMessage(
+        role=message.role,
+        tool_call_id=message.tool_call_id,
+        pinned=message.pinned,
+        origins=message.origins,
+        id=message.id,
+        summary_of=message.summary_of,
+        images=tuple(protocol.Image(image.reference, Uint(image.tokens)) for image in message.images),
+        sealed=_seal(message, seal) if seal else None,
+    )
+
+
+def _seal(message: types.Message, seal: types.Sealed) -> sealed_messages.Sealed:
+    envelope = seal.envelope
+    return sealed_messages.Sealed(
+        ref=seal.ref,
+        session=seal.session,
+        sequence=Uint(seal.sequence),
+        tokens=Uint(seal.tokens),
+        commitment=seal.commitment,
+        envelope=sealed_messages.Envelope(
+            version=Uint(envelope.version),
+            algorithm=envelope.algorithm,
+            key_id=envelope.key_id,
+            nonce=envelope.nonce,
+            ciphertext=envelope.ciphertext,
+        ),
+        tool_call_ids=tuple(call.id for call in message.tool_calls),
+        created_at=seal.created_at,
+        model=seal.model,
     )
 
 

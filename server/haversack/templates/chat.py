@@ -152,11 +152,16 @@ def sendable(message: Message) -> Message:
 
 
 def message_tokens(message: Message, counter: Counter) -> int:
-    """What a message costs as it goes out: text, tool calls with their names and ids, framing."""
+    """What a message costs as it goes out: text, tool calls with their names and ids, framing.
+
+    Of a sealed message the cost of what is encrypted is the one it states.
+    """
     sent = sendable(message)
-    total = MESSAGE_FRAMING + counter.count(sent.content) + sum(image.tokens for image in sent.images)
+    total = MESSAGE_FRAMING + (sent.sealed.tokens if sent.sealed else counter.count(sent.content))
+    total += sum(image.tokens for image in sent.images)
     for extra in (sent.name, sent.tool_call_id):
         total += counter.count(extra) if extra else 0
     for call in sent.tool_calls:
-        total += MESSAGE_FRAMING + counter.count(call.id) + counter.count(call.name) + counter.count(call.arguments)
+        total += MESSAGE_FRAMING + counter.count(call.id)
+        total += 0 if sent.sealed else counter.count(call.name) + counter.count(call.arguments)
     return total
