@@ -315,6 +315,14 @@ def _history(work: _Work, tier: CompactTier, folds: Sequence[Summary], wanted: t
 
 def _too_large(work: _Work, room: Room) -> HaversackError:
     """What must stay, by how much it is too large, and the message that takes most of it."""
+    if not work.given:
+        return HaversackError(
+            "context_window_exceeded",
+            f"What must be in the prompt beside the conversation needs {-room.limit:,} tokens more than there are.",
+            "Mention fewer files or a line range, or choose a model with a larger window.",
+            needed=-room.limit,
+            budget=0,
+        )
     needed = sum(work.short_costs[at] for at in work.fixed)
     if len(work.fixed) < len(work.given):  # something that says what was left out must stay as well
         needed += message_tokens(Message(Role.USER, heading(len(work.given), "left out")), work.counter)

@@ -1,9 +1,10 @@
 """What of an answer is kept as its record, and the hash that anyone with the record alone can recompute.
 
-A record holds references and numbers: no text of files, no question, no words that somebody wrote. What could give such
-words away to a guess (the question, ids made from mentions, texts that are no file) is kept as a hash under a key that
-lies beside the database and not in it. An item restricted for remote models is kept without its place, as a row that
-counts and cannot be read, unless the policy lets it be kept whole.
+A record holds references and numbers: no text of files, no question, no words that somebody wrote but the names of
+folders and of the policy's rules. What could give such words away to a guess (the question, ids made from mentions,
+texts that are no file) is kept as a hash under a key that lies beside the database and not in it. An item restricted
+for remote models is kept without its place, as a row that counts and cannot be read, unless the policy lets it be kept
+whole.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from haversack.types import (
     Outcome,
     Problem,
     Request,
+    Route,
     Skip,
     Snapshot,
     Verdict,
@@ -40,6 +42,7 @@ LEFT_OUT: Mapping[type, frozenset[str]] = {
     ManifestItem: frozenset({"title", "why", "note"}),
     Verdict: frozenset({"note"}),
     Eligibility: frozenset({"redacted"}),
+    Route: frozenset({"matched_because"}),
     Skip: frozenset({"reason"}),
     Problem: frozenset({"message", "remedy"}),
     History: frozenset({"messages", "note", "summaries", "wanted", "ahead"}),

@@ -78,7 +78,7 @@ def candidates(plan: Plan, marked: Sequence[Marked], snapshot: Snapshot) -> Chai
         if full_name(model) in options:
             continue
         window, source = effective_window(model, at < n_named, request, settings)
-        because = way.because if at < len(way.names) or shut is None else f"local default, as {shut.why}"
+        chosen_by = way.chosen_by if at < len(way.names) or shut is None else f"local default, as {shut.why}"
         judgement = demands.judge(name, model)
         route = Route(
             model=model,
@@ -86,7 +86,8 @@ def candidates(plan: Plan, marked: Sequence[Marked], snapshot: Snapshot) -> Chai
             window_source=source,
             reply_reserve=reply_reserve(model, window),
             override_used=way.is_override,
-            matched_rule=because,
+            matched_rule=chosen_by,
+            matched_because=way.because if chosen_by == way.chosen_by else "",
             fallback_used=bool(options),
             task_type=plan.intent,
             effort=effort,
@@ -150,7 +151,8 @@ class _Way:
     """Who names the models. `n_named` of them somebody chose; `gives_way`: a local default may stand in."""
 
     names: tuple[str, ...]
-    because: str
+    chosen_by: str
+    because: str = ""
     rule: RoutingRule | None = None
     is_override: bool = False
     by_policy: bool = False
@@ -185,8 +187,9 @@ def _way(plan: Plan, marked: Sequence[Marked], snapshot: Snapshot) -> _Way:
 
 def _by_policy(model: str, fallbacks: tuple[str, ...], found: Match | None) -> _Way:
     names = (model, *fallbacks)
-    because = f"rule {found.reason}" if found is not None else "the policy's default route"
-    return _Way(names, because, found.rule if found is not None else None, by_policy=True, n_named=len(names))
+    if found is None:
+        return _Way(names, "the policy's default route", by_policy=True, n_named=len(names))
+    return _Way(names, f"rule {found.rule.name}", found.reason, found.rule, by_policy=True, n_named=len(names))
 
 
 def _is_own_cap(error: HaversackError, request: Request) -> bool:

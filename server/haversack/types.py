@@ -877,7 +877,8 @@ class Route:
     reply_reserve: int
     max_output: int = 0  # what may be asked of the model as its reply, once the prompt's size is known
     override_used: bool = False
-    matched_rule: str = ""
+    matched_rule: str = ""  # the rule by its name, or what else chose
+    matched_because: str = ""  # what of the turn met the rule; names a path, which may be restricted
     fallback_used: bool = False
     task_type: Intent = Intent.CHAT
     effort: Effort = Effort.MEDIUM
@@ -885,6 +886,11 @@ class Route:
     degraded: tuple[Capability, ...] = ()  # wanted, not had, and the policy allows to go on without
     cost: Cost | None = None  # None: the model's prices are not known
     approvals: tuple[str, ...] = ()  # what the client must ask the user first: `cost_limit`, `remote_disclosure`
+
+    @property
+    def chosen_by(self) -> str:
+        """The rule and what met it, for the one who asked."""
+        return f"{self.matched_rule}: {self.matched_because}" if self.matched_because else self.matched_rule
 
 
 # --- score → Scored ---------------------------------------------------------------------------------------------

@@ -382,3 +382,10 @@ def test_each_message_is_counted_once() -> None:
     counter = Counting()
     compact([Message(Role.USER, f"message {number}") for number in range(2_000)], room(20_000), counter)
     assert counter.calls < 2_100
+
+
+def test_a_conversation_of_nothing_is_no_bug_where_there_is_no_room() -> None:
+    """What else must be in may leave less than nothing; the error counts what is missing."""
+    with pytest.raises(HaversackError) as caught:
+        compact((), Room(-7, -7, 0), WordCounter())
+    assert (caught.value.code, caught.value.details["needed"]) == ("context_window_exceeded", 7)

@@ -20,10 +20,13 @@ from haversack.policy.injection import neutral
 from haversack.types import (
     ActiveDocument,
     Candidate,
+    DefaultRoute,
     Diagnostic,
     Kind,
+    Policy,
     Position,
     Request,
+    RoutingRule,
     Settings,
     Supplied,
 )
@@ -262,6 +265,26 @@ def test_a_diff_that_was_asked_for_is_cut_to_the_budget(repository: World) -> No
     found, problems = run(diff.gather(plan, repository.workspace()))
     assert problems == ()
     assert any("changed 1999" in each.text for each in found)
+
+
+def test_a_diff_is_cut_to_the_budget_of_the_model_that_the_policy_names(repository: World) -> None:
+    """By the rule for the files that changed, by the default route, by the request; a large budget cuts less."""
+    repository.write("ws", "a.py", "".join(f"changed {i}\n" for i in range(20_000)))
+    small, large = "ollama/llama3", "anthropic/claude-3-opus"  # worth 4,000 and 50,000 tokens of context
+
+    def length(policy: Policy, model: str | None = None) -> int:
+        repository.policy = policy
+        found, _ = run(diff.gather(repository.plan(Request("review @diff", model=model)), repository.workspace()))
+        return sum(len(each.text) for each in found if each.required)
+
+    most = 50_000 * diff.REQUIRED_SHARE * diff.CHARACTERS_PER_TOKEN
+    least = 4_000 * diff.REQUIRED_SHARE * diff.CHARACTERS_PER_TOKEN
+    by_rule = Policy(rules=(RoutingRule("r", large, paths=("a.py",)),), default=DefaultRoute(small))
+    assert least < length(by_rule) <= most
+    assert length(Policy(rules=(RoutingRule("r", large, paths=("z.py",)),), default=DefaultRoute(small))) <= least
+    assert least < length(Policy(default=DefaultRoute(large))) <= most
+    assert length(by_rule, small) <= least
+    assert length(Policy()) <= least
 
 
 def test_supplied_candidates_pass_through(world: World) -> None:

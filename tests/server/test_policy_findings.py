@@ -18,6 +18,7 @@ from haversack.policy.findings import CODES, MAX_PROBLEMS, Finding, Severity, lo
 from haversack.policy.layers import merge
 from haversack.policy.overlap import may_overlap
 from haversack.policy.privacy import Privacy
+from haversack.policy.values import MAX_FALLBACKS
 from haversack.types import Policy, Settings
 from haversack_index.text import split_lines
 
@@ -378,3 +379,16 @@ def test_a_question_can_bring_a_policy(root: Path, capsys: pytest.CaptureFixture
 
 def test_severities_are_those_of_the_protocol() -> None:
     assert [(each.name, int(each)) for each in Severity] == [("ERROR", 1), ("WARNING", 2), ("INFORMATION", 3)]
+
+
+def test_a_route_of_more_models_than_are_tried_is_not_used() -> None:
+    """Each may cost a fitting of the prompt, so a route has an end, and the finding says so."""
+    names = [f"acme/m{n}" for n in range(MAX_FALLBACKS + 1)]
+    declared = [{"name": name, "window": 8_000} for name in names]
+    found = findings({**rules(rule(fallbacks=names)), "models": declared})
+    assert ("too_many", "rules[0].fallbacks") in found
+    assert ("too_many", "rules[0].fallbacks") not in findings(
+        {**rules(rule(fallbacks=names[:MAX_FALLBACKS])), "models": declared}
+    )
+    merged = merge([document({**rules(rule(fallbacks=names)), "models": declared})], Settings())
+    assert merged.policy.rules == ()

@@ -94,10 +94,10 @@ def test_the_match_says_what_matched() -> None:
     """Rule, intent, path and glob, as a person reads them."""
     found = routing.match([AUTH], Intent.EDIT, ("README.md", "src/auth/login.ts"))
     assert found is not None
-    assert found.reason == "auth: the task is edit and src/auth/login.ts is in src/auth/**"
+    assert found.reason == "the task is edit and src/auth/login.ts is in src/auth/**"
     everything = routing.match([rule("all")], Intent.CHAT, ())
     assert everything is not None
-    assert everything.reason == "all: it takes every request"
+    assert everything.reason == "it takes every request"
 
 
 GLOBS = st.sampled_from(

@@ -225,7 +225,7 @@ def _print_route(console: Console, route: Route) -> None:
     """The model, who chose it, and why each one before it lost."""
     table = facts()
     table.add_row("model", escape(one_line(full_name(route.model))), "local" if route.model.local else "remote")
-    table.add_row("chosen by", escape(one_line(route.matched_rule)))
+    table.add_row("chosen by", escape(one_line(route.chosen_by)))
     table.add_row("task", route.task_type.value, f"{route.effort.value} effort")
     if route.degraded:
         table.add_row("without", ", ".join(route.degraded), "the policy allows it")

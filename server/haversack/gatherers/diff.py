@@ -10,6 +10,8 @@ from itertools import islice
 
 from haversack.gatherers.changed import changed_definitions
 from haversack.policy import catalogue
+from haversack.policy.rules import match
+from haversack.policy.turn import inside_folder, turn_paths
 from haversack.types import Candidate, Intent, Kind, MentionKind, Plan, Problem, Source
 from haversack.workspace import Workspace
 from haversack_index.types import SkipReason
@@ -55,7 +57,7 @@ async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...
             around += await workspace.run(changed_definitions, folder.key, texts, plan, workspace)
     problems = tuple(problem for _, some in results for problem in some)
     if asked:
-        candidates, cut = _within(_room(plan, workspace), candidates)
+        candidates, cut = _within(_room(plan, candidates, workspace), candidates)
         problems += cut
     if (asked or plan.changes) and not candidates:
         message = (
@@ -93,15 +95,28 @@ async def _of_folder(folder: str, asked: bool, workspace: Workspace) -> tuple[li
     return found, problems
 
 
-def _room(plan: Plan, workspace: Workspace) -> int:
-    """Characters of a diff that must be in the prompt: most of the budget, whatever model is chosen in the end."""
-    request, settings = plan.request, workspace.snapshot.settings
-    budget = request.budget_tokens
+def _room(plan: Plan, candidates: Iterable[Candidate], workspace: Workspace) -> int:
+    """Characters of a diff that must be in the prompt: most of the budget of the model that comes first."""
+    budget = plan.request.budget_tokens
     if budget is None:
-        budget = catalogue.resolve(
-            request.model or settings.model or catalogue.load().default_model, settings
-        ).gather_budget
+        settings, declared = workspace.snapshot.settings, workspace.snapshot.policy.models
+        budget = catalogue.resolve(_first_model(plan, candidates, workspace), settings, declared).gather_budget
     return int(budget * REQUIRED_SHARE * CHARACTERS_PER_TOKEN)
+
+
+def _first_model(plan: Plan, candidates: Iterable[Candidate], workspace: Workspace) -> str:
+    """Who is asked first, as far as that is known before everything is gathered."""
+    snapshot = workspace.snapshot
+    policy, settings = snapshot.policy, snapshot.settings
+    if plan.request.model:
+        return plan.request.model
+    if policy.rules:
+        changed = tuple(inside_folder(candidate.origins[0], snapshot) for candidate in candidates)
+        found = match(policy.rules, plan.intent, (*turn_paths(plan, (), snapshot), *changed))
+        if found is not None:
+            return found.rule.model
+    named = policy.default.model if policy.default is not None else settings.model
+    return named or catalogue.load().default_model
 
 
 def _within(room: int, candidates: tuple[Candidate, ...]) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:

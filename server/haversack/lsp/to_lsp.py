@@ -277,7 +277,7 @@ def _route(route: types.Route) -> protocol.Route:
         reply_reserve=route.reply_reserve,
         max_output=route.max_output,
         override_used=route.override_used,
-        matched_rule=route.matched_rule,
+        matched_rule=route.chosen_by,
         fallback_used=route.fallback_used,
         task_type=route.task_type,
         effort=route.effort,

@@ -24,7 +24,7 @@ def refusal(
     """The error when none of the routes tried can serve. `cause` is what was raised for the first, if anything was."""
     details = [{"model": each.model, "code": each.code, "reason": each.reason} for each in skipped]
     first = tried[0]
-    if barrier is not None and first.override_used and skipped[0].code == barrier.code:
+    if barrier is not None and first.override_used and not first.model.local:
         return _not_allowed(first.model, barrier, details)
     if barrier is not None and not first.override_used and any(not route.model.local for route in tried):
         return HaversackError(

@@ -25,10 +25,10 @@ class Match:
 
     @property
     def reason(self) -> str:
-        """What matched, as a person reads it."""
+        """What of the turn met the rule, as a person reads it."""
         held = [f"the task is {self.rule.intent.value}"] if self.rule.intent is not None else []
         held += [f"{self.path} is in {self.glob}"] if self.path else []
-        return f"{self.rule.name}: {' and '.join(held) or 'it takes every request'}"
+        return " and ".join(held) or "it takes every request"
 
 
 def match(rules: Sequence[RoutingRule], intent: Intent, paths: Iterable[str]) -> Match | None:

@@ -79,7 +79,7 @@ def _active(request: Request, snapshot: Snapshot) -> Iterator[str]:
 def _supplied(request: Request, marked: Sequence[Marked], snapshot: Snapshot) -> Iterator[str]:
     for item in marked:
         if item.candidate.source is Source.SUPPLIED:
-            yield from (_inside(origin, snapshot) for origin in item.candidate.origins)
+            yield from (inside_folder(origin, snapshot) for origin in item.candidate.origins)
     for supplied in request.supplied:
         if supplied.path:
             yield supplied.path.replace("\\", "/")
@@ -90,10 +90,10 @@ def _supplied(request: Request, marked: Sequence[Marked], snapshot: Snapshot) ->
 def _changed(marked: Sequence[Marked], snapshot: Snapshot) -> Iterator[str]:
     for item in marked:
         if item.candidate.kind is Kind.DIFF:
-            yield from (_inside(origin, snapshot) for origin in item.candidate.origins)
+            yield from (inside_folder(origin, snapshot) for origin in item.candidate.origins)
 
 
-def _inside(origin: str, snapshot: Snapshot) -> str:
+def inside_folder(origin: str, snapshot: Snapshot) -> str:
     """The path of a `folder/path` origin inside its folder. The longest key first: one may begin with another."""
     for folder in sorted(snapshot.folders, key=lambda each: -len(each.key)):
         if origin.startswith(f"{folder.key}/"):

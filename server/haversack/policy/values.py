@@ -55,7 +55,8 @@ _GUARDING = ("privacy", "documents", "localOnly", *KEYS["privacy"], *KEYS["priva
 _ALIKE = 0.8
 
 MAX_GLOBS = 2_000
-MAX_FALLBACKS = 50
+# A prompt is fitted into each that may serve until one has room, so this bounds what a question can cost.
+MAX_FALLBACKS = 20
 LONGEST_TEXT = 4_096
 LONGEST_NAME = 200
 MAX_FINDINGS = 500
