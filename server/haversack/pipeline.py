@@ -24,7 +24,7 @@ from haversack.policy.privacy import Privacy
 from haversack.policy.secrets import without_secrets
 from haversack.recipes import DOCUMENT, lookup
 from haversack.redact import redact_blocks, redact_words
-from haversack.room import lower_reserve, shortfall
+from haversack.room import lower_reserve, raised, shortfall
 from haversack.route import candidates, cost_unknown, priced, settle
 from haversack.score import Near, score
 from haversack.search_terms import widen
@@ -232,7 +232,8 @@ def _decide(
     prompt = quoting(prompt, packed, scored)
     use = _token_use(way, costs, plan.request, packed.budget, count)
     way = priced(way, chain, use.total)
-    short = (*shortfall(way, plan.request, packed.budget), *cost_unknown(way, chain))
+    room = (*shortfall(way, plan.request, packed.budget), *raised(plan.request, packed.budget))
+    short = (*room, *cost_unknown(way, chain))
     told = (*plan.request.problems, *snapshot.policy.problems, *privacy.problems, *gate.problems)
     problems = (*told, *gathered.problems, *withheld, *fitted.held, *short)
     folders = tuple(folder.key for folder in snapshot.folders)

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from haversack.record_form import Question, Record, faults, folder_names, is_served, make_record
 from haversack.records import Keep, Records, choose
-from haversack.types import Bundle, Folder, HaversackError, Problem, Request, Snapshot
+from haversack.types import Bundle, Folder, HaversackError, Problem, Reason, Request, Snapshot
 from haversack.workspace import Workspace
 
 T = TypeVar("T")
@@ -154,7 +154,10 @@ def _state(entry: Mapping[str, Any], names: Mapping[str, str], workspace: Worksp
         return State.NO_FILE
     if entry["folder"] not in names:
         return State.NOT_OPEN
-    file = workspace.read(names[entry["folder"]], entry["path"])
+    folder, path = names[entry["folder"]], entry["path"]
+    if workspace.withholds(folder, path) in (Reason.PRIVILEGED, Reason.STRATEGY):
+        return State.WITHHELD
+    file = workspace.read(folder, path)
     if file is None:
         return State.GONE
     return State.UNCHANGED if file.content_hash == entry["content_hash"] else State.CHANGED

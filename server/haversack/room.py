@@ -65,6 +65,21 @@ def shortfall(route: Route, request: Request, budget: int) -> tuple[Problem, ...
     )
 
 
+def raised(request: Request, budget: int) -> tuple[Problem, ...]:
+    """A Problem when what is pinned of a selected document takes more than the request allowed."""
+    if request.document is None or request.budget_tokens is None or budget <= request.budget_tokens:
+        return ()
+    return (
+        Problem(
+            "document",
+            "budget_raised",
+            f"The card and the sections in focus take {budget:,} tokens and are always served; the request asked for "
+            f"{request.budget_tokens:,}.",
+            "Point at fewer sections, lower haversack.select.sectionSummaryMaxTokens, or allow more tokens.",
+        ),
+    )
+
+
 def effective_window(model: Model, named: bool, request: Request, settings: Settings) -> tuple[int, str]:
     """The effective window and its source.
 

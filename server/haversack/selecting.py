@@ -8,6 +8,7 @@ from haversack import pipeline
 from haversack.gather import Gathered
 from haversack.gatherers.document import candidate_id, candidates, open_document
 from haversack.pipeline import Services
+from haversack.policy.secrets import without_secrets
 from haversack.recipes import DOCUMENT
 from haversack.types import Bundle, DocumentIdentity, InvalidRequest, Plan, Purpose, Request, Selected
 from haversack.workspace import Workspace
@@ -36,8 +37,13 @@ async def select(request: Request, workspace: Workspace, services: Services = _U
     # As served: what is in a block has been through everything that takes words out of it.
     served = {item: block.text for block in bundle.blocks for item in block.items}
     named = {candidate_id(opened.file, f"section:{each.id}"): each for each in opened.sections}
+    hides = workspace.snapshot.settings.redact_secrets and not bundle.route.model.local
     shown = tuple(
-        replace(each, summary=served[name].removesuffix("\n") if each.summary else "")
+        replace(
+            each,
+            summary=served[name].removesuffix("\n") if each.summary else "",
+            heading_path=_spared(each.heading_path) if hides else each.heading_path,
+        )
         for name, each in named.items()
         if name in served
     )
@@ -46,6 +52,12 @@ async def select(request: Request, workspace: Workspace, services: Services = _U
         bundle = _for_people(bundle)
     card = served.get(candidate_id(opened.file, "identity"), "")
     return Selected(bundle, _as_served(opened.identity, card), shown, opened.focus, truncated)
+
+
+def _spared(headings: tuple[str, ...]) -> tuple[str, ...]:
+    """The headings as a remote model may have them; most have no secret, and one search for all of them says so."""
+    every = "\n".join(headings)
+    return headings if without_secrets(every) == every else tuple(without_secrets(each) for each in headings)
 
 
 def _as_served(identity: DocumentIdentity, card: str) -> DocumentIdentity:

@@ -194,9 +194,15 @@ class Session:
         """The record whose id begins with `prefix`. Raises `record_not_found` or `record_ambiguous`."""
         return await self._kept().get(self.snapshot(), prefix, folder)
 
-    async def verify_record(self, prefix: str, folder: str = "") -> Verification:
-        """Whether a record is as it was written, and what became of the files it names. Raises as `record` does."""
-        workspace = Workspace(self.snapshot(), {}, self._pool, texts=self._texts)
+    async def verify_record(self, prefix: str, folder: str = "", tenant: str = "") -> Verification:
+        """Whether a record is as it was written, and what became of the files it names. Raises as `record` does.
+
+        Documents of another tenant than `tenant` are gone, as they are for its questions.
+        """
+        await self.read_policy()
+        frozen = self.snapshot()
+        gate = DocumentGate.of(frozen, Request("", tenant=tenant))
+        workspace = Workspace(frozen, {}, self._pool, texts=self._texts, gate=gate)
         return await self._kept().verify(workspace, prefix, folder)
 
     def _kept(self) -> Recorder:

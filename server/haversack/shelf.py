@@ -71,7 +71,7 @@ class Shelf:
         """Closes what the marks forbid, and kinds that are not wanted."""
         for entry in self.entries:
             entry.refused = entry.scored.marked.refused
-            if remote and entry.scored.marked.restricted:
+            if remote and entry.scored.marked.restricted and not entry.refused:
                 entry.refused = (*entry.refused, Reason.RESTRICTED)
             if not entry.required and entry.kind not in kinds:
                 entry.reason, entry.note = Reason.SHARE_CAP, "not part of this recipe"

@@ -322,7 +322,7 @@ def test_a_wrong_command_line_ends_with_two(capsys: pytest.CaptureFixture[str], 
 def test_every_command_has_every_option_it_could_be_asked_for() -> None:
     """Code that serves several commands reads options that only some of them take."""
     fields = set(arguments.Options.__dataclass_fields__)
-    for words in (["context", "x"], ["explain", "a.py", "x"], ["index"], ["doctor"], ["serve"]):
+    for words in (["context", "x"], ["explain", "a.py", "x"], ["select", "a.md"], ["index"], ["doctor"], ["serve"]):
         options = arguments.parse(words)
         assert fields <= {name for name in fields if hasattr(options, name)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -243,6 +244,31 @@ async def test_verify_says_what_became_of_each_file(tmp_path: Path) -> None:
     # Another client may call the folder otherwise.
     async with make_session(tmp_path / "data", renamed=tmp_path / "ws") as session:
         assert [each.state for each in (await session.verify_record(id)).entries] == states
+
+
+@pytest.mark.asyncio
+async def test_verify_compares_no_document_that_its_reader_may_not_have(tmp_path: Path) -> None:
+    """Another tenant's is gone, as for its questions, and told from a missing one by nothing; what is kept from agents
+    is withheld, whatever it holds by now. The policy is that of the files as they are."""
+    row = {"lines": (0, 1), "content_hash": content_hash(b"x = 1\n")}
+    paths = ("free.py", "acme/deal.py", "acme/none.py", "legal/opinion.py", "plans/offer.py")
+    rows = {f"row{at}": {"path": path, **row} for at, path in enumerate(paths)}
+    async with make_session(tmp_path / "data", RowsLine(**rows), ws=tmp_path / "ws") as session:
+        for path in paths:
+            if path != "acme/none.py":
+                (tmp_path / "ws" / path).parent.mkdir(exist_ok=True)
+                (tmp_path / "ws" / path).write_text("x = 1\n")
+        id = (await session.context(Request("hello"))).record_id
+        states = [each.state for each in (await session.verify_record(id)).entries]
+        assert states == [*(State.UNCHANGED, State.UNCHANGED, State.GONE, State.UNCHANGED, State.UNCHANGED)]
+        documents = {"privilegedPaths": ["legal/"], "strategyPaths": ["plans/"], "tenants": {"acme": ["acme/"]}}
+        (tmp_path / "ws" / ".haversack").mkdir()
+        policy = json.dumps({"version": 1, "documents": documents})
+        (tmp_path / "ws" / ".haversack" / "policy.json").write_text(policy)
+        expected = {"": State.GONE, "globex": State.GONE, "acme": State.UNCHANGED}
+        for tenant, state in expected.items():
+            states = [each.state for each in (await session.verify_record(id, tenant=tenant)).entries]
+            assert states == [State.UNCHANGED, state, State.GONE, State.WITHHELD, State.WITHHELD]
 
 
 @pytest.mark.asyncio

@@ -292,6 +292,13 @@ def test_the_focus_section_and_the_card_survive_a_budget_that_fits_nothing(world
     assert [block.kind for block in found.bundle.blocks] == [Kind.DOCUMENT_IDENTITY, Kind.SECTION_SUMMARY]
     assert marked(found) == ["Guide/Part 5"]
     assert found.truncated
+    taken = sum(block.tokens for block in found.bundle.blocks)
+    (problem,) = found.bundle.problems
+    assert problem.code == "budget_raised"
+    assert f" {taken:,} tokens" in problem.message
+    assert f" {budget:,}." in problem.message
+    enough = ask(world, "guide.md", DocumentFocus(("Guide/Part 5",)), budget_tokens=taken)
+    assert enough.bundle.problems == ()
 
 
 def test_sections_that_say_the_same_are_both_served(world: World) -> None:

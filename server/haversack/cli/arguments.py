@@ -15,77 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from haversack import __version__
+from haversack.cli.examples import (
+    CONTEXT_EXAMPLES,
+    DOCTOR_EXAMPLES,
+    EXIT_CODES,
+    EXPLAIN_EXAMPLES,
+    INDEX_EXAMPLES,
+    LOG_EXAMPLES,
+    MAIN_EXAMPLES,
+    MEMORY_EXAMPLES,
+    POLICY_EXAMPLES,
+    SELECT_EXAMPLES,
+    SERVE_EXAMPLES,
+    VERIFY_EXAMPLES,
+)
 from haversack.policy.providers import provider_name
 from haversack.types import Capability, Effort, Intent, InvalidRequest
 
 OK, FAILED, USAGE, TO_MEND, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
-
-EXIT_CODES = """exit codes:
-  0    done
-  1    refused or failed; the reason is on stderr, with --json in `error` on stdout
-  2    wrong command line
-  3    `doctor` found something to mend
-  130  interrupted
-  141  the reader of the output went away"""
-
-MAIN_EXAMPLES = """examples:
-  haversack context "How are retries handled?"
-  haversack context "Why does @src/app.py:40-60 fail?" --budget 4000
-  haversack explain src/app.py:42 "How are retries handled?"
-  haversack index --status
-  haversack log
-  haversack doctor
-  haversack policy
-  haversack memory list
-  haversack serve                 (an editor starts this)"""
-
-CONTEXT_EXAMPLES = """examples:
-  haversack context "Where is the token budget computed?"
-  haversack context "Review this" --mention diff --model openai/gpt-4o
-  haversack context "Explain the parser" --mention src/parser.py:10-80 --mention @Parser
-  haversack context "Rename the flag" --json | jq .manifest.items
-  haversack context "Summarise the design" --prompt > prompt.md"""
-
-EXPLAIN_EXAMPLES = """examples:
-  haversack explain src/app.py "How are retries handled?"
-  haversack explain src/app.py:42 "How are retries handled?" --budget 2000"""
-
-INDEX_EXAMPLES = """examples:
-  haversack index
-  haversack index --status --workspace ~/project
-  haversack index --rebuild"""
-
-LOG_EXAMPLES = """examples:
-  haversack log
-  haversack log --limit 100 --json | jq .records
-  haversack log 3f2a              (one record; the beginning of its id will do)"""
-
-VERIFY_EXAMPLES = """examples:
-  haversack verify 3f2a
-
-A record that is as it was written ends with 0, whatever became of the files it names; a changed one with 1."""
-
-DOCTOR_EXAMPLES = """examples:
-  haversack doctor
-  haversack doctor --json"""
-
-POLICY_EXAMPLES = """examples:
-  haversack policy
-  haversack policy --workspace ~/project --json
-  haversack policy --schema > policy.schema.json"""
-
-MEMORY_EXAMPLES = """examples:
-  haversack memory list
-  haversack memory add --category rule --title Money --content "Amounts are decimals, never floats."
-  haversack memory add --category knowledge --title Queue --content - --user < notes.md
-  haversack memory search "why are jobs retried"
-  haversack memory update 3f2a… --title "Money and rounding"
-  haversack memory export         (into .haversack/memory, for the team to commit)
-  haversack memory import"""
-
-SERVE_EXAMPLES = """examples:
-  haversack serve
-  haversack serve --tcp 127.0.0.1:7345"""
 
 
 @dataclass
@@ -97,6 +44,10 @@ class Options(argparse.Namespace):
     cache_dir: Path | None = None
     question: str = ""
     place: str = ""
+    section: Sequence[str] = ()
+    quote: str = ""
+    tenant: str = ""
+    view: bool = False
     record: str = ""
     limit: int = 20
     model: str | None = None
@@ -148,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     _question_options(explain)
     explain.add_argument("--json", action="store_true", help="print the manifest rows of the place as JSON")
 
+    select = _command(commands, "select", "show one document: what it is, and its sections", _select, SELECT_EXAMPLES)
+    _select_options(select)
+
     index = _command(commands, "index", "bring the index up to date, or show its state", _index, INDEX_EXAMPLES)
     _workspace_options(index)
     what = index.add_mutually_exclusive_group()
@@ -163,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check a record, and the files it names", _verify, VERIFY_EXAMPLES)
     verify.add_argument("record", metavar="ID", help="the record, or the start of its id")
+    verify.add_argument("--tenant", default="", metavar="NAME", help="whose documents are compared besides everybody's")
     _workspace_options(verify)
     verify.add_argument("--json", action="store_true", help="print what was found as JSON")
 
@@ -204,6 +159,21 @@ def _command(
     )
     command.set_defaults(command=run)
     return command
+
+
+def _select_options(select: argparse.ArgumentParser) -> None:
+    select.add_argument("place", type=_place, metavar="PATH[:LINES]", help="a document, and the lines it is about")
+    select.add_argument(
+        "--section", action="append", default=[], metavar="ID", help="a section it is about; repeatable"
+    )
+    select.add_argument("--quote", default="", metavar="TEXT", help="words of it that it is about")
+    select.add_argument("--question", default="", metavar="TEXT", help="what is asked, when no place is pointed at")
+    select.add_argument("--budget", type=_tokens, metavar="N", help="tokens of card and sections at most (4000, 8k)")
+    select.add_argument("--model", metavar="PROVIDER/NAME", help="the model to pack for, such as openai/gpt-4o")
+    select.add_argument("--tenant", default="", metavar="NAME", help="whose documents may be seen besides everybody's")
+    select.add_argument("--view", action="store_true", help="show it to a person; nothing is made for a model")
+    select.add_argument("--json", action="store_true", help="print card, sections and bundle as JSON")
+    _workspace_options(select)
 
 
 def _memory_actions(memory: argparse.ArgumentParser) -> None:
@@ -345,6 +315,10 @@ def _context(options: Options) -> int:
 
 def _explain(options: Options) -> int:
     return _module("context").explain(options)
+
+
+def _select(options: Options) -> int:
+    return _module("select").run(options)
 
 
 def _index(options: Options) -> int:

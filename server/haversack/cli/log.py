@@ -63,7 +63,7 @@ async def _one(options: Options, console: Console) -> int:
 
 async def _verify(options: Options, console: Console) -> int:
     async with opened(options) as session:
-        done = await session.verify_record(options.record)
+        done = await session.verify_record(options.record, tenant=options.tenant)
         if options.json:
             from haversack.lsp import to_lsp  # noqa: PLC0415 - as above
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from haversack.policy.secrets import without_secrets
 from haversack.token_estimate import by_characters
 from haversack.types import FileText, Section
 from haversack_index.definitions import CHUNKED
@@ -30,9 +31,8 @@ def sections_of(file: FileText, symbols: Sequence[Symbol], limit: int) -> tuple[
         return (Section(WHOLE, 0, WHOLE, (), text, is_cut, (0, len(file.lines))),)
     seen: dict[str, int] = {}
     found: list[Section] = []
-    for order, symbol in enumerate(chosen):
+    for order, (symbol, name) in enumerate(zip(chosen, _names(chosen), strict=True)):
         path = (*symbol.container, symbol.name)
-        name = "/".join(path)
         seen[name] = seen.get(name, 0) + 1
         ident = name if seen[name] == 1 else f"{name}~{seen[name]}"
         start, end = symbol.span.start, symbol.span.end
@@ -103,6 +103,13 @@ def owners(sections: Sequence[Section], start: int, end: int) -> tuple[int, ...]
         if holders:
             found[max(holders, key=lambda each: (each.lines[0], each.order)).order] = None
     return tuple(found)
+
+
+def _names(chosen: Sequence[Symbol]) -> list[str]:
+    """What ids are made of. An id stands in rows and comes back as a focus, so it never has a secret in it."""
+    names = ["/".join((*symbol.container, symbol.name)) for symbol in chosen]
+    every = "\n".join(names)
+    return names if without_secrets(every) == every else [without_secrets(name) for name in names]
 
 
 def _chosen(symbols: Sequence[Symbol]) -> list[Symbol]:

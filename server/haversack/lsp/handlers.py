@@ -123,7 +123,7 @@ class Handlers:
         self, params: records.RecordParams, unknown: tuple[str, ...]
     ) -> records.RecordVerifyResult:
         del unknown
-        return to_lsp.verification(await self._session.verify_record(params.id, self._folder(params)))
+        return to_lsp.verification(await self._session.verify_record(params.id, self._folder(params), params.tenant))
 
     def diagnostics(self, params: protocol.DiagnosticsParams, unknown: tuple[str, ...]) -> None:
         del unknown

@@ -17,6 +17,7 @@ class RecordsParams:
 class RecordParams:
     id: str
     workspace_folder: str | None = None
+    tenant: str = ""
 
 
 @attrs.frozen

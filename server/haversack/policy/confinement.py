@@ -14,11 +14,15 @@ SERVICES = ("ollama", "openai")
 
 
 def confined(settings: Settings, policy: Policy) -> Settings:
-    """With the policy's private paths among the settings' own, and without services elsewhere where it rules them out.
+    """With the policy's private paths, and those of documents that agents may not have, among the settings' own, and
+    without services elsewhere where it rules them out.
 
     The built-in embedder then does the work, and search words come from the question alone.
     """
-    settings = replace(settings, restricted_paths=private_patterns(settings, policy))
+    # What no agent may have is nothing for a service either.
+    kept_back = (*policy.privileged_paths, *policy.strategy_paths)
+    patterns = tuple(dict.fromkeys((*private_patterns(settings, policy), *kept_back)))
+    settings = replace(settings, restricted_paths=patterns)
     if not (policy.closed or policy.local_only or policy.remote_mode is RemoteMode.DENY):
         return settings
     if embeds_elsewhere(settings):
