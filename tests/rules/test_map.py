@@ -49,6 +49,13 @@ def test_links_lead_somewhere(page: str) -> None:
             assert (ROOT / page).parent.joinpath(link).exists()
 
 
+def test_tests_that_the_policy_page_names_exist() -> None:
+    """A promise whose test was renamed away would be one that nobody keeps."""
+    text = "".join(file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/policy.md").read_text("utf-8")))
+    assert named - set(re.findall(r"def (test_\w+)\(", text)) == set()
+
+
 def _code() -> list[str]:
     text = (ROOT / "docs/architecture.md").read_text("utf-8")
     return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
