@@ -95,6 +95,9 @@ class FakeIndex:
     def imports(self, path: str) -> tuple[str, ...]:
         return self.parsed[path].imports if path in self.parsed else ()
 
+    def copies(self, hashes: Sequence[str]) -> Sequence[tuple[str, str]]:
+        return [(digest, path) for path, digest in self.hashes.items() if digest in hashes]
+
     def paths_matching(self, text: str, limit: int = 20) -> Sequence[str]:
         return [path for path in self.parsed if text.rsplit("/", 1)[-1].lower() in path.lower()][:limit]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -155,6 +156,14 @@ class IndexReader:
     def files(self) -> tuple[FileRecord, ...]:
         """All indexed files by path."""
         return tuple(FileRecord(*row) for row in self._rows(f"SELECT {_FILE_COLUMNS} FROM files ORDER BY path"))
+
+    def copies(self, hashes: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Content hash and path of every file that has one of these hashes."""
+        rows = self._rows(
+            "SELECT content_hash, path FROM files WHERE content_hash IN (SELECT value FROM json_each(?))",
+            (json.dumps(hashes),),
+        )
+        return tuple((str(digest), str(path)) for digest, path in rows)
 
     def paths_matching(self, text: str, limit: int = 20) -> tuple[str, ...]:
         """Paths that `text` may mean, best first: whole path, end of a path, file name, stem, then letters in order."""

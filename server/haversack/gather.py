@@ -27,6 +27,7 @@ class Gathered:
     problems: tuple[Problem, ...]
     timings: tuple[Timing, ...]
     index: Mapping[str, object] = field(default_factory=dict[str, object])
+    otherwise: frozenset[str] = frozenset()  # origins that are restricted under another name
 
 
 async def gather(

@@ -9,6 +9,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from haversack import sealed
+from haversack.aliases import restricted_otherwise
 from haversack.assemble import Costs, assemble, fixed_cost, quoting
 from haversack.classify import classify
 from haversack.compact import NONE_HELD, CompactConfig, Held, compact
@@ -139,7 +140,13 @@ async def _found(
     plan = await workspace.run(watch.timed, "qualify", _qualified, plan)
     wanted = plan.sources or request.document is not None
     gathered = await services.gather(plan, workspace) if wanted else Gathered((), (), ())
-    return replace(plan, request=replace(plan.request, text=request.text)), gathered
+    asked = replace(plan, request=replace(plan.request, text=request.text))
+    return asked, await workspace.run(_traced, gathered, asked.request, workspace)
+
+
+def _traced(gathered: Gathered, request: Request, workspace: Workspace) -> Gathered:
+    """With what is restricted under another name: the last that is asked of the disk."""
+    return replace(gathered, otherwise=restricted_otherwise(gathered.candidates, request.history, workspace))
 
 
 async def _decide_with_summaries(
@@ -187,6 +194,7 @@ def _decide(
     """
     settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders), snapshot.policy)
+    privacy = replace(privacy, known_otherwise=gathered.otherwise)
     gate = DocumentGate.of(snapshot, plan.request)
     marked = watch.timed("mark", mark, gathered.candidates, plan, privacy, gate)
     past, withheld = keep_documents(plan.request.history, gate)

@@ -119,7 +119,7 @@ class Workspace:
             return None
         key = (folder, path)
         if key not in self._reasons:
-            reasons = (self.gate.reason(name) for name in self._names(folder, path))
+            reasons = (self.gate.reason(name) for name in self.names(folder, path))
             self._reasons[key] = next((reason for reason in reasons if reason is not None), None)
         reason = self._reasons[key]
         if reason is not None and reason is not Reason.OUTSIDE:
@@ -128,7 +128,7 @@ class Workspace:
 
     def hides(self, folder: str, path: str) -> bool:
         """Whether the document is another tenant's, which is as if it were not there."""
-        return bool(self.gate.tenants) and any(self.gate.hides(name) for name in self._names(folder, path))
+        return bool(self.gate.tenants) and any(self.gate.hides(name) for name in self.names(folder, path))
 
     def read(self, folder: str, path: str) -> FileText | None:
         """The text of a file as it is now: its open buffer, else the disk; None when it cannot be served as text.
@@ -293,7 +293,7 @@ class Workspace:
         # Patterns name what is in a folder; the folder itself goes when all that it could hold does.
         return self.hides(place.folder, f"{place.path}/*" if place.is_folder else place.path)
 
-    def _names(self, folder: str, path: str) -> Iterator[str]:
+    def names(self, folder: str, path: str) -> Iterator[str]:
         """The path, and what the same file is called from every workspace folder that it really lies in."""
         yield path
         if folder in self._folders:

@@ -33,7 +33,13 @@ _ABOUT_CHANGES = re.compile(
     re.IGNORECASE,
 )
 # Options that keep the output plain and run no program that the repository names.
-_PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
+_PLAIN = (
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
+_ESCAPES = dict(
+    zip('"\\\a\b\f\n\r\t\v\x7f', ('\\"', "\\\\", *(f"\\{each}" for each in "abfnrtv"), "\\177"), strict=True)
+)
 _REST = "(and {} more lines of this diff are left out)\n"
 _KEPT_BACK = frozenset({SkipReason.SECRET_NAME, SkipReason.HAVERSACK_IGNORED})
 
@@ -85,7 +91,7 @@ async def _of_folder(folder: str, asked: bool, workspace: Workspace) -> tuple[li
         literal = [f":(literal){path}" for path in tracked]
         output = await workspace.git(folder, "diff", "HEAD", "--relative", *_PLAIN, "--", *literal, seconds=SECONDS)
     pieces = [f"diff --git {piece}" for piece in re.split(r"^diff --git ", output, flags=re.MULTILINE)[1:]]
-    texts = dict(zip(tracked, pieces, strict=True)) if len(pieces) == len(tracked) else _matched(tracked, pieces)
+    texts = _matched(tracked, pieces)
     for path in paths:
         if path not in texts:
             file = await workspace.run(workspace.read, folder, path)
@@ -154,14 +160,21 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _matched(paths: list[str], pieces: list[str]) -> dict[str, str]:
-    """Pieces to paths by their header, where the tree changed between the two commands."""
+    """Pieces to paths by their whole header: a piece that is credited to another file would take its privacy."""
+    wanted = {f"diff --git a/{path} b/{path}": path for path in paths}
+    wanted |= {f"diff --git {_quoted('a/' + path)} {_quoted('b/' + path)}": path for path in paths}
     found: dict[str, str] = {}
     for piece in pieces:
-        head = piece.split("\n", 1)[0]
-        path = next((path for path in paths if head.endswith((f" b/{path}", f' "b/{path}"'))), None)
+        path = wanted.get(piece.split("\n", 1)[0])
         if path is not None:
-            found[path] = piece
+            found[path] = found.get(path, "") + piece  # a file that became a link has two
     return found
+
+
+def _quoted(name: str) -> str:
+    """A name as git writes it when it has quotes, backslashes or control characters in it."""
+    written = "".join(_ESCAPES.get(letter) or (f"\\{ord(letter):03o}" if letter < " " else letter) for letter in name)
+    return f'"{written}"'
 
 
 def _shown(folder: str, paths: Iterable[str], workspace: Workspace) -> list[str]:

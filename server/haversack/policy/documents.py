@@ -6,10 +6,12 @@ cannot be understood: it then counts for every document.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from haversack import uris
+from haversack.policy.origins import places
+from haversack.policy.patterns import spell
 from haversack.policy.privacy import Privacy
 from haversack.types import Policy, Problem, Purpose, Reason, Request, Settings, Snapshot
 from haversack_index.documents import RECORD, STRATEGY, Access
@@ -27,7 +29,7 @@ class DocumentGate:
     tenants: tuple[tuple[str, Privacy], ...] = ()
     tenant: str = ""
     viewing: bool = False
-    folders: tuple[str, ...] = ()  # the longest key first
+    folders: tuple[str, ...] = ()  # spelled keys, the longest first
     problems: tuple[Problem, ...] = ()
 
     @classmethod
@@ -44,7 +46,7 @@ class DocumentGate:
             tenants,
             tenant,
             purpose is Purpose.VIEW,
-            tuple(sorted(folders, key=len, reverse=True)),
+            tuple(sorted((spell(key) for key in folders), key=len, reverse=True)),
             (_not_understood(),) if n_bad else (),
         )
 
@@ -89,23 +91,16 @@ class DocumentGate:
         return Reason.STRATEGY if self.home(path) == STRATEGY and not self.viewing else None
 
     def reason_of_origin(self, origin: str) -> Reason | None:
-        """The same for an origin. When its folder is not known, both readings are tried."""
+        """The same for an origin, however it is spelled."""
         if not self.active:
             return None
-        return next((reason for path in self._readings(origin) if (reason := self.reason(path)) is not None), None)
+        return next(
+            (reason for path in places(origin, self.folders) if (reason := self.reason(path)) is not None), None
+        )
 
     def access(self) -> Access:
         """The same rules for the statements of the index."""
         return Access(self.is_privileged, self.home, self.owner, self.tenant, self.viewing)
-
-    def _readings(self, origin: str) -> Iterator[str]:
-        for key in self.folders:
-            if origin.startswith(f"{key}/"):
-                yield origin[len(key) + 1 :]
-                return
-        yield origin
-        if "/" in origin:
-            yield origin.split("/", 1)[1]
 
 
 def _paths(globs: Sequence[str]) -> Privacy:

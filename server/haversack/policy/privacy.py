@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from haversack.policy.findings import shown
+from haversack.policy.origins import places
 from haversack.policy.patterns import MAX_REMEMBERED, Pattern, compile_pattern, spell, steps
 from haversack.types import Policy, Problem, Settings
 
@@ -32,6 +33,8 @@ class Privacy:
     closed: bool = False
     problems: tuple[Problem, ...] = ()
     folders: tuple[str, ...] = ()
+    # Origins whose text is that of a restricted file under another name: a link to it, a copy of it.
+    known_otherwise: frozenset[str] = frozenset()
     _known: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     @classmethod
@@ -76,16 +79,12 @@ class Privacy:
         return known
 
     def restricts_origin(self, origin: str) -> bool:
-        """The same for an origin, `folder/path`. When its folder is not known, both readings are tried."""
-        if origin == UNNAMED_ORIGIN:
+        """The same for an origin, `folder/path`, however it is spelled: every reading of it counts."""
+        if origin == UNNAMED_ORIGIN or origin in self.known_otherwise:
             return True
         if self.closed or not self.patterns:
             return self.closed
-        spelled = spell(origin)
-        for key in self.folders:
-            if spelled.startswith(f"{key}/"):
-                return self.restricts(spelled[len(key) + 1 :])
-        return self.restricts(spelled) or ("/" in spelled and self.restricts(spelled.split("/", 1)[1]))
+        return any(self.restricts(path) for path in places(origin, self.folders))
 
     def _matches(self, path: str) -> bool:
         return any(pattern.matches(step) for step in steps(path) for pattern in self.patterns)
