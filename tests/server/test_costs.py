@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from haversack.policy.catalogue import resolve
 from haversack.policy.costs import SHORT_REPLY, amount, estimate, needs_approval
-from haversack.types import Cost, Model
+from haversack.types import Cost, Model, Settings
 
 PRICED = Model(
     "m", "p", "f", 100_000, 8_000, "o200k", 4_000, local=False, input_price="2.50", output_price="10"
@@ -58,3 +59,21 @@ def test_what_cannot_be_shown_to_stay_under_the_limit_is_asked(high: str | None,
 def test_no_amount(text: str) -> None:
     """Only plain, finite amounts of a sane size count."""
     assert amount(text) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "price"),
+    [
+        ("openai/gpt-4o-2024-08-06", "2.50"),
+        ("openai/gpt-4o-2024-05-13", "5"),
+        ("anthropic/claude-3-5-sonnet-20241022", "3"),
+        ("anthropic/claude-opus-5-5", "4"),
+        ("openai/gpt-5.5-mini", ""),
+        ("openai/o1-pro", ""),
+        ("openai/gpt-3.5-turbo-0613", ""),
+        ("openrouter/openai/gpt-4o", ""),
+    ],
+)
+def test_a_price_is_that_of_the_very_model_at_its_makers(name: str, price: str) -> None:
+    """A date changes nothing unless its release is listed; another size, version or host has no known price."""
+    assert resolve(name, Settings()).input_price == price
