@@ -27,8 +27,10 @@ from routing import (
 
 from haversack import pipeline
 from haversack.types import (
+    ActiveDocument,
     Bundle,
     Capability,
+    Confidence,
     DeclaredModel,
     DefaultRoute,
     Effort,
@@ -38,6 +40,7 @@ from haversack.types import (
     Request,
     RoutingRule,
     Settings,
+    Supplied,
 )
 
 # The worked example of the specification.
@@ -141,6 +144,41 @@ def test_rules_go_by_priority_then_specificity_then_order(world: World) -> None:
     for name in ("early", "both", "both again", "path", "intent", "none"):
         assert decides() == f"rule {name}"
         rules = [each for each in rules if each.name != name]
+
+
+def test_the_kind_of_work_is_as_the_request_says_or_else_as_it_reads(world: World) -> None:
+    """Rules go by it, the route tells it, and the manifest says how sure that is and why; sureness gates nothing."""
+    policy = Policy(rules=(rule("edits", SMALL, intent=Intent.EDIT),), default=DefaultRoute(LOCAL))
+    for said, task, model in (
+        (None, Intent.EDIT, SMALL),
+        (Intent.EDIT, Intent.EDIT, SMALL),
+        (Intent.CHAT, Intent.CHAT, LOCAL),
+    ):
+        bundle = answer(world, policy, asked("fix the bug in add_item", intent=said))
+        assert (bundle.route.task_type, chosen(bundle.route)) == (task, model)
+        judged = bundle.manifest.classification
+        assert (judged["intent"], judged["confidence"] in tuple(Confidence), bool(judged["reason"])) == (
+            task,
+            True,
+            True,
+        )
+
+
+def test_whatever_the_user_points_at_is_a_path_for_rules(world: World) -> None:
+    """A mention, the open file, an item of another tool, a header of its diff; what search finds is none."""
+    policy = Policy(rules=(rule("auth", SMALL, paths=("src/auth/**",)),), default=DefaultRoute(LOCAL))
+    diff = "diff --git a/src/auth/login.py b/src/auth/login.py\n@@ -1 +1 @@\n-a\n+b\n"
+    pointing = [
+        asked("why?", AUTH),
+        asked(f"why does @{AUTH} do that?"),
+        asked("why?", active=ActiveDocument(world.uri("shop", AUTH))),
+        asked("why?", supplied=(Supplied("1", "ticket", "text", path=AUTH),)),
+        asked("why?", supplied=(Supplied("1", "patch", diff),)),
+    ]
+    assert [answer(world, policy, each).route.matched_rule for each in pointing] == ["rule auth"] * len(pointing)
+    bundle = answer(world, policy, asked("how does login work?"))
+    assert any(block.path == AUTH for block in bundle.blocks)
+    assert chosen(bundle.route) == LOCAL
 
 
 def test_the_effort_of_the_request_beats_that_of_the_rule(world: World) -> None:
