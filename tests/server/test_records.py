@@ -226,9 +226,9 @@ def test_every_field_of_a_row_and_a_route_was_thought_about(kind: type) -> None:
 
 
 def test_every_field_of_a_manifest_was_thought_about() -> None:
-    """Times and the hash over all words are left out, the rest has its place in a record."""
+    """Times, what the last prompt had in common, and the hash over all words are left out; the rest is recorded."""
     recorded = {"items", "tokens", "problems", "classification", "index", "selection"}
-    assert {field.name for field in fields(types.Manifest)} - recorded == {"timings", "hash"}
+    assert {field.name for field in fields(types.Manifest)} - recorded == {"timings", "prefix", "hash"}
 
 
 def test_a_summary_counts_what_a_list_shows() -> None:
