@@ -134,7 +134,7 @@ def candidates(draw: st.DrawFn, required_share: int = 4) -> tuple[Candidate, ...
     pool = draw(files())
     result: list[Candidate] = []
     for at in range(draw(st.integers(0, 14))):
-        kind = draw(st.sampled_from(list(Kind)))
+        kind = draw(st.sampled_from([kind for kind in Kind if kind is not Kind.RULE]))  # texts for the system message
         relevance = draw(st.integers(0, 10)) / 10
         required = required_share > 0 and draw(st.integers(1, required_share)) == 1
         if kind in (Kind.MEMORY, Kind.TEAM, Kind.ARCHITECTURE, Kind.DIFF) and draw(st.booleans()):

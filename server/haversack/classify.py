@@ -385,7 +385,8 @@ def _sources(
     codebase: bool, request: Request, snapshot: Snapshot, mentions: tuple[Mention, ...], *, searched: bool
 ) -> tuple[tuple[Source, float], ...]:
     deadline = snapshot.settings.source_deadline_ms / 1_000
-    supplied = [Source.SUPPLIED] if request.supplied else []
+    rules = [Source.RULES] if snapshot.trusted and snapshot.settings.rules_enabled and not request.document else []
+    supplied = [*rules, *([Source.SUPPLIED] if request.supplied else [])]
     if not codebase:
         return tuple((source, deadline) for source in supplied)
     hybrid = [Source.HYBRID] if searched else []

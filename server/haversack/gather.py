@@ -7,10 +7,22 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from haversack.gatherers import TABLE, Gatherer
-from haversack.types import Candidate, Detail, FileText, Form, HaversackError, Kind, Plan, Problem, Source, Timing
+from haversack.types import (
+    Candidate,
+    Detail,
+    FileText,
+    Form,
+    HaversackError,
+    Kind,
+    Plan,
+    Problem,
+    Reason,
+    Source,
+    Timing,
+)
 from haversack.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -53,7 +65,7 @@ async def gather(
             task.cancel()
     # Sources must not overwrite each other in the manifest: the first candidate of an id stands.
     first = {each.id: each for result in reversed(results) for each in reversed(result[0])}
-    found = tuple(each for result in results for each in result[0] if first[each.id] is each)
+    found = _said_once([each for result in results for each in result[0] if first[each.id] is each])
     return Gathered(
         candidates=(*found, *_withheld(workspace, found)),
         problems=tuple(problem for result in results for problem in result[1]),
@@ -62,6 +74,20 @@ async def gather(
             folder: {"generation": generation, "tier": tier.value}
             for folder, (generation, tier) in sorted(workspace.searched.items())
         },
+    )
+
+
+def _said_once(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Rules files are in the system message whole, so what search found in them says nothing new."""
+    rules = {each.origins[0] for each in found if each.kind is Kind.RULE and each.required and "cut" not in each.flags}
+    return tuple(
+        replace(each, refused=(Reason.COVERED,))
+        if each.file is not None
+        and f"{each.file.folder}/{each.file.path}" in rules
+        and each.source in (Source.HYBRID, Source.SYMBOLS)
+        and not each.refused
+        else each
+        for each in found
     )
 
 

@@ -16,7 +16,9 @@ from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Rea
 # What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
 _GUESSES = frozenset({Source.HYBRID, Source.KNOWLEDGE, Source.EDITS})
 # Not guesses, whatever source brings them: what the user chose, and the rules that the user keeps.
-_CHOSEN = frozenset({Kind.SELECTION, Kind.MEMORY})
+_CHOSEN = frozenset({Kind.SELECTION, Kind.MEMORY, Kind.RULE})
+# Rules, in a memory or in a file.
+_KEPT = frozenset({Kind.MEMORY, Kind.RULE})
 # What stands for a message that a remote model may not read; calls keep their ids, so that results still pair up.
 WITHHELD = "[left out: it quotes files that no remote model may read]"
 WITHHELD_DOCUMENT = "[left out: it quotes documents that are kept from this prompt]"
@@ -32,15 +34,14 @@ def mark(
 ) -> tuple[Marked, ...]:
     """One `Marked` for each candidate, in the same order. Pure."""
     supplied = {item.id: item.required for item in plan.request.supplied}
-    return tuple(
-        Marked(
-            candidate,
-            _is_required(candidate, supplied),
-            _is_restricted(candidate, privacy),
-            candidate.refused or _kept_back(candidate, gate),
-        )
-        for candidate in candidates
-    )
+    return tuple(_marked(candidate, supplied, privacy, gate) for candidate in candidates)
+
+
+def _marked(candidate: Candidate, supplied: dict[str, bool], privacy: Privacy, gate: DocumentGate) -> Marked:
+    restricted = _is_restricted(candidate, privacy)
+    # What nobody asked for by name is no reason to refuse a remote model: it gets the prompt without.
+    is_required = _is_required(candidate, supplied) and not (restricted and candidate.kind in _KEPT)
+    return Marked(candidate, is_required, restricted, candidate.refused or _kept_back(candidate, gate))
 
 
 def keep_documents(messages: Sequence[Message], gate: DocumentGate) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:

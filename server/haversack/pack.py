@@ -30,6 +30,7 @@ def _default_shares() -> Mapping[Kind, float]:
         # Notes are short: a dozen fits into 8 % of a small budget.
         Kind.MEMORY: 0.08,
         Kind.TEAM: 0.05,
+        Kind.RULE: 1.0,
     }
 
 

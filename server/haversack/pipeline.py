@@ -36,6 +36,7 @@ from haversack.types import (
     CompactTier,
     History,
     InvalidRequest,
+    Kind,
     Manifest,
     Message,
     Packed,
@@ -202,6 +203,8 @@ def _decide(
     chain = watch.timed("route", candidates, plan, marked, snapshot)
     scored = watch.timed("score", score, marked, plan, _near(plan.request, snapshot))
 
+    with_rules = any(item.marked.candidate.kind is Kind.RULE for item in scored)
+
     def fit(way: Route) -> _Fitted:
         """The prompt's parts as this model would get them."""
         past, held = (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy)
@@ -212,7 +215,7 @@ def _decide(
         asked = replace(plan, request=request)
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
-        fixed = fixed_cost(asked, spoken, count)
+        fixed = fixed_cost(asked, spoken, count, rules=with_rules)
         barred = may_not_leave(plan.request.history, privacy) if known.remote else frozenset[int]()
         memory = replace(known, barred=barred)
         shrinking = CompactConfig.of(settings, way.model.family)

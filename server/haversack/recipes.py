@@ -49,6 +49,7 @@ _CHAT: Mapping[Kind, float] = {
     Kind.MEMORY: 0.08,
     Kind.TEAM: 0.05,
     Kind.SUPPLIED: 1.0,
+    Kind.RULE: 1.0,
 }
 
 

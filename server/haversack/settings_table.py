@@ -250,6 +250,30 @@ SETTINGS: tuple[Setting, ...] = (
         "to an embedding service on another machine",
     ),
     Setting(
+        "rules.enabled",
+        "rules_enabled",
+        read_flag,
+        "true",
+        "true or false",
+        ANYWHERE,
+        "Put the project's files of rules for models (`AGENTS.md`, `CLAUDE.md`, `.github/copilot-instructions.md`, "
+        "`.cursorrules`, `.haversack/rules/*.md`, and `AGENTS.md` and `CLAUDE.md` near the files in question) into the "
+        "system message. Never from a workspace that is not trusted.",
+        "`classify`: whether the source `rules` is asked",
+    ),
+    Setting(
+        "rules.maxTokens",
+        "rules_max_tokens",
+        whole_number(100, 100_000),
+        "2000",
+        "100 to 100,000 tokens, estimated to err high",
+        ANYWHERE,
+        "How much all rules files may take together. The nearest to the files in question come first; one that does "
+        "not fit is cut at a line end and says so. At most an eighth of `contextWindow` and a fourth of a request's "
+        "budget, since rules must be in.",
+        "`gatherers.rules_files`: where they are cut",
+    ),
+    Setting(
         "privacy.remote.blockedPaths",
         "remote_blocked_paths",
         read_globs,

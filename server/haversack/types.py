@@ -631,6 +631,8 @@ class Settings:
     summarize_ahead: bool = False
     system_prompt: str = ""
     team_context: bool = True
+    rules_enabled: bool = True  # rules files of the project are served
+    rules_max_tokens: int = 2_000  # all of them together
     model: str = ""  # default `provider/model` when the request names none
     custom_windows: Mapping[str, int] = field(default_factory=dict[str, int])
     restricted_paths: tuple[str, ...] = ()  # patterns of files that no remote model may read
@@ -671,6 +673,7 @@ class Source(StrEnum):
     DIAGNOSTICS = "diagnostics"
     DIFF = "diff"
     SUPPLIED = "supplied"
+    RULES = "rules"
     DOCUMENT = "document"  # a selected document, and what the gate on documents kept from the other sources
 
 
@@ -720,6 +723,7 @@ class Kind(StrEnum):
     MEMORY = "memory"
     TEAM = "team"
     SUPPLIED = "supplied"
+    RULE = "rule"  # a file of rules that the project keeps for models; goes into the system message
     DOCUMENT_IDENTITY = "document"  # what a selected document is
     SECTION_SUMMARY = "section"  # one of its sections in a few words
 

@@ -98,9 +98,9 @@ def plan(text: str, seen: Sequence[str] = (), **fields: object) -> Plan:
 
 @pytest.mark.parametrize("text", NOT_CODE)
 def test_talk_and_general_knowledge_gather_nothing(text: str) -> None:
-    """Greetings, thanks and questions any model answers without the project cost no gathering."""
+    """Greetings, thanks and questions any model answers without the project cost no gathering but for its rules."""
     made = plan(text)
-    assert (made.codebase, made.sources, made.intent) == (False, (), Intent.CHAT)
+    assert (made.codebase, made.sources, made.intent) == (False, ((Source.RULES, 1.5),), Intent.CHAT)
 
 
 @pytest.mark.parametrize("text", CODE)
@@ -371,10 +371,11 @@ def test_sources_follow_the_request() -> None:
     """Only what can give something is asked, each with the deadline of the settings."""
     made = plan("why is it slow", supplied=(Supplied("1", "t", "x"),))
     assert {source for source, _ in made.sources} == {
-        *(Source.SYMBOLS, Source.HYBRID, Source.KNOWLEDGE, Source.DIFF, Source.SUPPLIED)
+        *(Source.SYMBOLS, Source.HYBRID, Source.KNOWLEDGE, Source.DIFF, Source.RULES, Source.SUPPLIED)
     }
     assert {deadline for _, deadline in made.sources} == {1.5}
-    assert [source for source, _ in plan("hi", supplied=(Supplied("1", "t", "x"),)).sources] == [Source.SUPPLIED]
+    talk = plan("hi", supplied=(Supplied("1", "t", "x"),))
+    assert [source for source, _ in talk.sources] == [Source.RULES, Source.SUPPLIED]
     asked = {source for source, _ in plan("look at @problems").sources}
     assert {Source.MENTIONS, Source.DIAGNOSTICS} <= asked
     assert dict(plan("look at @a.py").sources)[Source.MENTIONS] == 3.0  # what the user names is worth waiting for

@@ -100,6 +100,8 @@ GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "summarizer.ahead": (True, True, {}),
     "systemPrompt": ("Answer in verse.", "Answer in verse.", {}),
     "teamContext": (False, False, {}),
+    "rules.enabled": (False, False, {}),
+    "rules.maxTokens": (500, 500, {}),
     "model": ("openai/gpt-4o", "openai/gpt-4o", {}),
     "models.windows": ({"llama3.1:8b": "8k"}, {"llama3.1:8b": 8_000}, {}),
     "privacy.restrictedPaths": (["secrets/"], ("secrets/",), {}),

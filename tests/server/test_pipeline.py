@@ -82,12 +82,9 @@ def test_a_mention_that_cannot_be_served_has_a_row(world: World) -> None:
 
 
 def test_small_talk_skips_gathering(world: World) -> None:
-    """No source runs, and the prompt is the greeting."""
-
-    async def never(plan: Plan, workspace: Workspace) -> Gathered:
-        raise AssertionError("gathered for small talk")
-
-    bundle = ask(world, "hi", Services(gather=never))
+    """No source runs but the one of the project's rules, and the prompt is the greeting."""
+    bundle = ask(world, "hi")
+    assert [timing.name for timing in bundle.manifest.timings if timing.deadline] == ["rules"]
     assert bundle.blocks == ()
     assert bundle.prompt.messages[-1].content == "hi"
 

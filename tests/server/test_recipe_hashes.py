@@ -24,7 +24,7 @@ GOLDEN = {
     "explain": "7069aaf40c9e831a7f54dedb2ca9c8e3ba9b5ef168351ca54af2663b51ff17ff",
 }
 # Every kind that there was before documents could be selected.
-KINDS = [kind for kind in Kind if kind not in (Kind.DOCUMENT_IDENTITY, Kind.SECTION_SUMMARY)]
+KINDS = [kind for kind in Kind if kind not in (Kind.DOCUMENT_IDENTITY, Kind.SECTION_SUMMARY, Kind.RULE)]
 
 
 def prompt_of(recipe: str) -> Prompt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +17,7 @@ from haversack.cli.opening import opened, run_async
 from haversack.memory import Memory, Scope
 from haversack.memory.store import Merge
 from haversack.remembering import Exported, Imported, Memories
+from haversack.types import Folder
 
 
 def run(options: Options) -> int:
@@ -24,18 +26,18 @@ def run(options: Options) -> int:
 
 async def _act(options: Options, console: Console) -> int:
     async with opened(options) as session:
-        memories = session.memories
+        memories, show = session.memories, partial(_show, options, console, session.folders)
         match options.action:
             case "list":
-                _show(options, console, [(each, None) for each in await memories.list()])
+                show([(each, None) for each in await memories.list()])
             case "search":
-                _show(options, console, await memories.search(options.question, limit=options.limit))
+                show(await memories.search(options.question, limit=options.limit))
             case "export":
                 _show_exported(options, console, await memories.export())
             case "import":
                 return _show_imported(options, console, await memories.take_in())
             case _:
-                _show(options, console, [(await _changed(options, memories), None)])
+                show([(await _changed(options, memories), None)])
     return OK
 
 
@@ -56,11 +58,13 @@ async def _changed(options: Options, memories: Memories) -> Memory:
     return await memories.add(scope, **{name: value for name, value in given.items() if value is not None})
 
 
-def _show(options: Options, console: Console, memories: Sequence[tuple[Memory, float | None]]) -> None:
+def _show(
+    options: Options, console: Console, folders: Sequence[Folder], memories: Sequence[tuple[Memory, float | None]]
+) -> None:
     if options.json:
         from haversack.lsp import memory_handlers, wire  # noqa: PLC0415 - loads the protocol types, for JSON alone
 
-        results = tuple(memory_handlers.result(each, (), score) for each, score in memories)
+        results = tuple(memory_handlers.result(each, folders, score) for each, score in memories)
         _print_json({"memories": [wire.write(each) for each in results]})
         return
     if not memories:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from haversack.gatherers import diagnostics, diff, edits, hybrid, knowledge, mentions, supplied, symbols
+from haversack.gatherers import diagnostics, diff, edits, hybrid, knowledge, mentions, rules_files, supplied, symbols
 from haversack.types import Candidate, Plan, Problem, Source
 from haversack.workspace import Workspace
 
@@ -19,4 +19,5 @@ TABLE: Mapping[Source, Gatherer] = {
     Source.DIAGNOSTICS: diagnostics.gather,
     Source.DIFF: diff.gather,
     Source.SUPPLIED: supplied.gather,
+    Source.RULES: rules_files.gather,
 }

@@ -33,7 +33,7 @@ def is_about_people(text: str) -> bool:
 
 
 async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
-    places = await workspace.run(_in_question, plan, workspace)
+    places = await workspace.run(in_question, plan, workspace)
     found: list[Candidate] = []
     for folder in workspace.folders_in_play(plan.request.folder):
         paths = [place.path for place in places if place.folder == folder.key][:MOST_FILES] or [""]
@@ -62,7 +62,7 @@ async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def _in_question(plan: Plan, workspace: Workspace) -> list[Place]:
+def in_question(plan: Plan, workspace: Workspace) -> list[Place]:
     """Files that the question or the editor points at."""
     names = [mention.value for mention in plan.mentions if mention.kind is None or mention.kind == "path"]
     names += plan.paths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # A role name with a colon (`system:`) is ordinary YAML and stays.
 _ORDERS = re.compile(
@@ -45,6 +46,18 @@ def _may_hold_orders(text: str) -> bool:
 
 def neutral(text: str) -> tuple[str, bool]:
     """The text without phrases that give orders to a model and without marks of chat templates; whether it had any."""
+    plain = _plain(text)
+    if plain != text and _ORDERS.search(plain) is not None:
+        text = plain  # letters that only hide what is said; where nothing is ordered they stay
     changed, n_orders = _ORDERS.subn(_NEUTRAL, text)
     changed, n_marks = _CHAT_MARKS.subn(_NEUTRAL, changed)
     return changed, n_orders + n_marks > 0
+
+
+# Soft hyphen, zero-width characters, directional marks, embeddings, overrides and isolates, tag characters.
+_INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+
+
+def _plain(text: str) -> str:
+    """The text as a model may read it: without invisible characters, wide and styled letters as plain ones."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))

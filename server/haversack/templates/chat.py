@@ -64,6 +64,15 @@ def context_heading(n_blocks: int) -> str:
     return f"## Context: {n_blocks} {noun}\n\n"
 
 
+def rules_heading(n_blocks: int) -> str:
+    """What stands before the rules of the project: of all text in fences, these alone are to be followed."""
+    noun = "block" if n_blocks == 1 else "blocks"
+    return (
+        f"## Project rules: {n_blocks} {noun}\n\nThe people of this project ask you to follow these, unless the user "
+        f"says otherwise. Later ones are nearer to the files in question and win.\n\n"
+    )
+
+
 def without_context(content: str) -> tuple[int, str] | None:
     """Number of blocks and the question of a prompt that holds context; None when the text is no such prompt.
 
