@@ -52,7 +52,8 @@ MODELS: Mapping[str, Facts | None] = {
 }
 DECLARED = (DeclaredModel("acme/seer", window=60_000, capabilities=(Capability.TOOLS,), requires_key=False),)
 DISPENSABLE = {"streaming", "reasoning", "memory"}
-LONG_NEEDS = 10_000  # tokens of the long page at the least: it fits no window of 8,192 and every one from 32,768 on
+ASSUMED = 16_000  # the window of a model that nobody named
+LONG_NEEDS = 16_500  # tokens of the long page, roughly: it fits neither that nor 8,192, and every window from 32,768 on
 
 NAMES = st.lists(st.sampled_from(sorted(MODELS)), min_size=1, max_size=5, unique=True)
 CAPABILITIES = st.lists(st.sampled_from(list(Capability)), max_size=2).map(tuple)
@@ -115,13 +116,15 @@ class Expected:
         if facts is None:
             return {"unknown_model"}
         providers = self.request.providers
+        is_named = self.request.model or self.policy.rules or self.policy.default
+        window = facts.window if is_named else min(facts.window, ASSUMED)
         said = {
             "missing_credentials": providers is not None and facts.key != "" and facts.key not in providers,
             "rate_limited": any(each.model == name for each in self.request.failed),
             "local_only": self.shut and not facts.local,
             "remote_denied": self.policy.remote_mode is RemoteMode.DENY and not facts.local,
             "missing_capability": bool(self.wanted - facts.can),
-            "context_window_exceeded": LONG in self.request.mentions and facts.window < LONG_NEEDS,
+            "context_window_exceeded": LONG in self.request.mentions and window < LONG_NEEDS,
         }
         return {code for code, holds in said.items() if holds}
 
