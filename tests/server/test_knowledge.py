@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gathering import World, run
+from gathering import FakeIndex, World, run
 
 from haversack import pipeline
 from haversack.gatherers import knowledge
 from haversack.memory import MemoryStore
 from haversack.policy.injection import neutral
-from haversack.types import Bundle, Kind, Outcome, Request, Settings
+from haversack.token_estimate import by_characters
+from haversack.types import Bundle, Candidate, Kind, Outcome, Request, Settings
+from haversack_index.chunk import parse_file
 
 REMOTE, LOCAL = "openai/gpt-4o", "ollama/llama3.2"
 
@@ -76,7 +78,7 @@ _B52 = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from gathering import World, run
+from gathering import FakeIndex, World, run
 from haversack import pipeline
 from haversack.memory import MemoryStore
 from haversack.types import Request
@@ -132,3 +134,41 @@ def test_orders_behind_invisible_letters_are_found(text: str) -> None:
 def test_ordinary_letters_stay_as_they_are(text: str) -> None:
     """Nothing is normalised that gives no order: joiners of Persian, ligatures, soft hyphens."""
     assert neutral(text) == (text, False)
+
+
+def portrait(world: World, text: str = "what is this project? explain the architecture") -> list[Candidate]:
+    found, _ = run(knowledge.gather(world.plan(text), world.workspace()))
+    return [each for each in found if each.kind is Kind.ARCHITECTURE]
+
+
+def test_a_portrait_names_no_restricted_file(tmp_path: Path) -> None:
+    """Neither as entry point nor as folder, nor from a cache that was made before the file was restricted."""
+    files = {"plans/main.py": "import os\n", "app/main.py": "import os\n"}
+    world = World(tmp_path, {"ws": files}, cache_dir=tmp_path / "cache")
+    assert "plans" in portrait(world)[0].text
+    world.settings = Settings(restricted_paths=("plans/",))
+    (told,) = portrait(world)
+    assert "plans" not in told.text
+    assert "app/main.py" in told.text
+    assert told == portrait(world)[0]
+
+
+def test_a_portrait_is_short(tmp_path: Path) -> None:
+    """Under 2,000 tokens for the deepest tree, in whole entries."""
+    deep = "/".join("a_rather_long_folder_name" for _ in range(30))
+    world = World(tmp_path, {"ws": {}})
+    index = FakeIndex(tmp_path, {})
+    index.parsed = {f"{deep}{n}/main.py": parse_file("main.py", "import os\n") for n in range(40)}
+    index.hashes = dict.fromkeys(index.parsed, "")
+    world.indexes["ws"] = index
+    (told,) = portrait(world)
+    assert 0 < by_characters(told.text) < 2_000
+
+
+def test_people_behind_restricted_files_stay_from_remote_models(tmp_path: Path) -> None:
+    """Owners are told by path, and the path of a restricted file is not for everybody."""
+    world = World(tmp_path, {"ws": {"plans/a.py": "x = 1\n", "CODEOWNERS": "* @CANARY\n"}})
+    world.settings = Settings(restricted_paths=("plans/",))
+    text = "who owns plans/a.py?"
+    assert "CANARY" not in text_of(ask(world, REMOTE, text))
+    assert "CANARY" in text_of(ask(world, LOCAL, text))

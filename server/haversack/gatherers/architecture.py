@@ -16,13 +16,16 @@ from typing import cast
 
 from haversack.gatherers.overview import MANIFESTS, kind_of
 from haversack.index_view import Index
+from haversack.policy.privacy import Privacy, private_patterns
 from haversack.types import Candidate, Kind, Plan, Source
 from haversack.workspace import Workspace
 
-# 1: first format. A cache file of another format is made anew.
-FORMAT_VERSION = 1
+# 1: first format. 2: without restricted files. A cache file of another format is made anew.
+FORMAT_VERSION = 2
 # Lengths of the lists: the text stays under 600 tokens.
 MOST_LANGUAGES, MOST_FRAMEWORKS, MOST_ENTRIES, MOST_LAYERS, MOST_HUBS = 6, 12, 8, 10, 8
+# Of one list: six lines of the longest paths stay under 2,000 tokens.
+LONGEST_LINE = 700
 # A module is a hub when several others import it.
 FEWEST_IMPORTERS = 3
 # Packages that shape a project, by the names manifests use.
@@ -68,8 +71,10 @@ def architecture(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
 
 
 def portrait(folder: str, index: Index, workspace: Workspace) -> tuple[str, tuple[str, ...]]:
-    """The text, and the files it quotes (manifests)."""
-    files = index.files()
+    """The text, and the files it quotes (manifests). Restricted files are neither named nor counted: one portrait is
+    for every model."""
+    privacy = _privacy(workspace)
+    files = [file for file in index.files() if not privacy.restricts(file.path)]
     if not files:
         return "", ()
     paths = [file.path for file in files]
@@ -94,7 +99,17 @@ def portrait(folder: str, index: Index, workspace: Workspace) -> tuple[str, tupl
         ("Top folders", ", ".join(_layers(paths))),
         ("Most imported", ", ".join(f"{path} (by {count})" for path, count in _hubs(paths, index))),
     ]
-    return "".join(f"{name}: {value}\n" for name, value in lines if value), tuple(manifests)
+    return "".join(f"{name}: {_bounded(value)}\n" for name, value in lines if value), tuple(manifests)
+
+
+def _bounded(value: str) -> str:
+    """Whole entries only, where deep paths make a line long."""
+    return value if len(value) <= LONGEST_LINE else f"{value[:LONGEST_LINE].rpartition(', ')[0]}, …"
+
+
+def _privacy(workspace: Workspace) -> Privacy:
+    snapshot = workspace.snapshot
+    return Privacy.compile(snapshot.settings, tuple(folder.key for folder in snapshot.folders), snapshot.policy)
 
 
 def _frameworks(folder: str, manifests: Iterable[str], workspace: Workspace) -> list[str]:
@@ -179,11 +194,11 @@ def _cached(root: str, index: Index, workspace: Workspace) -> dict[str, str] | N
     if not isinstance(facts, dict):
         return None
     kept = {str(key): str(value) for key, value in cast("dict[object, object]", facts).items()}
-    return kept if kept.get("state") == _state(index) and kept.get("text") else None
+    return kept if kept.get("state") == _state(index, workspace) and kept.get("text") else None
 
 
 def _examined(folder: str, root: str, index: Index, workspace: Workspace) -> dict[str, str]:
-    state = _state(index)
+    state = _state(index, workspace)
     text, origins = portrait(folder, index, workspace)
     facts = {"state": state, "text": text, "origins": "\n".join(origins)}
     path = _cache_file(root, workspace)
@@ -198,5 +213,7 @@ def _examined(folder: str, root: str, index: Index, workspace: Workspace) -> dic
     return facts
 
 
-def _state(index: Index) -> str:
-    return f"{FORMAT_VERSION}:{index.generation}"
+def _state(index: Index, workspace: Workspace) -> str:
+    hidden = "\n".join(private_patterns(workspace.snapshot.settings, workspace.snapshot.policy))
+    digest = hashlib.blake2b(hidden.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"{FORMAT_VERSION}:{index.generation}:{digest}:{workspace.snapshot.policy.closed}"

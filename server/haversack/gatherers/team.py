@@ -45,6 +45,7 @@ async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
             for path, lately in zip(paths, authors, strict=True)
             if owners.get(path) or lately
         ]
+        told = (*paths, *([owners_file.path] if owners and owners_file is not None else []))
         if lines:
             found.append(
                 Candidate(
@@ -56,7 +57,7 @@ async def team(plan: Plan, workspace: Workspace) -> tuple[Candidate, ...]:
                     parts=(("team", 0.8),),
                     why="the question is about people or history",
                     text="".join(lines),
-                    origins=(f"{folder.key}/{owners_file.path}",) if owners and owners_file is not None else (),
+                    origins=tuple(f"{folder.key}/{path}" for path in told if path),
                 )
             )
     return tuple(found)
