@@ -34,8 +34,9 @@ from haversack.types import (
     WindowState,
 )
 
-# The part of the aim that a digest may take: enough for the facts of a long conversation, and most stays for turns.
-DIGEST_SHARE = 0.4
+# The part of the aim that a digest may take. While most of the conversation fits, most of the room stays for whole
+# turns; the less of it fits, the more of what was said is in the digest alone.
+LEAST_DIGEST, MOST_DIGEST = 0.4, 0.8
 # A digest takes at most this part of what it stands for, so that every fold makes real room.
 MOST_OF_SOURCES = 0.5
 
@@ -229,7 +230,7 @@ def summarize_half(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft
 def plain_digest(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
     """The oldest exchanges become one digest; as few as needed are folded, each with its calls and results."""
     del wanted
-    most = int(room.aim * DIGEST_SHARE)
+    most = int(room.aim * min(MOST_DIGEST, max(LEAST_DIGEST, 1 - room.aim / max(1, work.before))))
     rest = sum(work.short_costs)
     sources: list[int] = []
     for group in exchanges(work.given):

@@ -11,16 +11,20 @@ import unicodedata
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 from haversack.conversation.exchanges import SUMMARY_HEAD, is_summary, n_stood_for
 from haversack.templates.chat import Counter, without_context
 from haversack.types import Message, Role
 
-# A line up to this long is quoted whole; a longer one comes apart at its sentences.
-LONG_LINE = 240
-# Of one message, this much from its head and from its end is looked at; the middle of anything longer is a dump.
-MOST_OF_MESSAGE = 24_000
+# Lines whose cost tells what the others cost: enough to be within some percent.
+SAMPLE = 100
+# A line up to this long is quoted whole; a longer one comes apart at its sentences, so that the one that says something
+# need not bring its neighbours. A sentence is cut only where it is longer than most that people write.
+SHORT_LINE, LONG_LINE = 110, 240
+# Of one message, this much from its head and from its end is looked at; the middle of anything longer is a dump. What a
+# tool gave can be had again, and says at its ends what it was and how it went.
+MOST_OF_MESSAGE, MOST_OF_RESULT = 24_000, 600
 
 # What a person or the model says is about the task; what a tool prints is mostly not.
 _ROLES = {Role.USER: 1.6, Role.ASSISTANT: 1.2, Role.TOOL: 0.25, Role.SYSTEM: 1.0}
@@ -45,11 +49,14 @@ _CUE_WORDS: tuple[tuple[float, tuple[str, ...]], ...] = (
             "instead",
             "switch",
             "switched",
+            "let's",
+            "drop",
         ),
     ),
     (2.0, ("prefer", "because", "renamed", "moved", "replaced")),
     # constraints
     (4.0, ("must", "never", "always", "don't", "cannot", "mustn't", "required", "forbidden", "only", "rule", "keep")),
+    (2.5, ("avoid", "needs", "nobody", "won't", "forbid", "forbids", "unacceptable", "ensure")),
     (1.0, ("not", "should", "limit")),
     # errors
     (
@@ -102,8 +109,9 @@ def digest(messages: Sequence[Message], budget: int, counter: Counter) -> str:
     _weigh(lines)
     ranked = _ranked(lines)
     room = budget - counter.count(head)
-    # More characters than so many tokens ever have: the first try is too long, and tells how many they have here.
-    characters = room * 6.0
+    # How many characters a token has here is told by the lines that come first.
+    sample = "\n".join(line.text for line in ranked[:SAMPLE])
+    characters = room * len(sample) / max(1, counter.count(sample))
     for _ in range(6):
         text = head + _written(_chosen(ranked, characters))
         cost = counter.count(text)
@@ -144,8 +152,9 @@ def _said(message: Message) -> Iterator[tuple[Role, str, float]]:
     found = without_context(content) if message.role is Role.USER else None
     weight = _ROLES[message.role]
     text = found[1] if found else content
-    if len(text) > 2 * MOST_OF_MESSAGE:
-        text = f"{text[:MOST_OF_MESSAGE]}\n{text[-MOST_OF_MESSAGE:]}"
+    most = MOST_OF_RESULT if message.role is Role.TOOL else MOST_OF_MESSAGE
+    if len(text) > 2 * most:
+        text = f"{text[:most]}\n{text[-most:]}"
     for line in text.split("\n"):
         yield from ((message.role, part, weight) for part in _parts(line))
     for call in message.tool_calls:
@@ -163,13 +172,13 @@ _BY_NAME = frozenset(role.value for role in Role)
 
 def _parts(line: str) -> list[str]:
     line = line.strip()
-    if len(line) <= LONG_LINE:
+    if len(line) <= SHORT_LINE:
         return [line] if line else []
     return [part for sentence in _SENTENCE_END.split(line) for part in _pieces(sentence) if part]
 
 
 def _pieces(sentence: str) -> Iterator[str]:
-    """A sentence as one, or cut at blanks into pieces of at most a long line."""
+    """A sentence as one, or cut at blanks into pieces of at most `LONG_LINE`."""
     while len(sentence) > LONG_LINE:
         end = sentence.rfind(" ", LONG_LINE // 2, LONG_LINE)
         piece = sentence[:end] if end > 0 else clipped(sentence, LONG_LINE).removesuffix("…")
@@ -199,20 +208,20 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _weigh(lines: Sequence[_Line]) -> None:
-    count = Tally(word for line in lines for word in line.words)
-    patterns = Tally(_DIGITS.sub("0", line.text) if _HAS_DIGIT.search(line.text) else line.text for line in lines)
-    worth = {word: _worth(word) / n**0.5 for word, n in count.items()}
-    cues = {word: cue for word in count if (cue := _cue(word.lower())) > 0}
-    for line in lines:
+    count = Tally(chain.from_iterable(line.words for line in lines))
+    worth = {word: value / n**0.5 for word, n in count.items() if (value := _worth(word))}
+    cues = {word: cue for word in count if (cue := _cue(word.lower()))}
+    patterns = [_DIGITS.sub("0", line.text) for line in lines]
+    n_alike = Tally(patterns)
+    for line, pattern in zip(lines, patterns, strict=True):
         words = dict.fromkeys(line.words)
-        line.worth = sum(worth[word] for word in words)
-        line.bonus = sum(cues[word] for word in words if word in cues)
+        # Kept for the choice: the words that make the line worth having.
+        line.words = tuple([word for word in words if word in worth])
+        line.worth = sum([worth[word] for word in line.words])
+        line.bonus = sum([cues[word] for word in words if word in cues])
         if line.text.endswith("?"):
             line.bonus += _QUESTION
-        same = patterns[_DIGITS.sub("0", line.text)] if len(patterns) < len(lines) else 1
-        line.weight /= same**0.5
-        # Kept for the choice: the words that make the line worth having.
-        line.words = tuple(word for word in words if worth[word] > 0)
+        line.weight /= n_alike[pattern] ** 0.5
 
 
 def _cue(word: str) -> float:

@@ -153,11 +153,14 @@ def _escape(code: int) -> str:
 
 def sendable(message: Message) -> Message:
     """The message as it goes out: control tokens broken in its text, and in JSON arguments by a JSON escape."""
+    content = neutralised(message.content)
+    if not message.tool_calls:
+        return message if content == message.content else replace(message, content=content)
     calls = tuple(
         ToolCall(call.id, call.name, _CONTROL.sub(lambda m: f"\\u{ord(m[0][0]):04x}{m[0][1:]}", call.arguments))
         for call in message.tool_calls
     )
-    return replace(message, content=neutralised(message.content), tool_calls=calls)
+    return replace(message, content=content, tool_calls=calls)
 
 
 def message_tokens(message: Message, counter: Counter) -> int:
