@@ -16,6 +16,8 @@ os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "haversack-tes
 # A slow or busy machine is no failure; time limits that matter have tests of their own.
 settings.register_profile("haversack", deadline=None)
 settings.load_profile("haversack")
+# For `make mutants`: the same few examples each time, as a fault is either noticed or not.
+settings.register_profile("mutants", deadline=None, max_examples=30, derandomize=True, database=None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,19 +7,30 @@ from dataclasses import replace
 import pytest
 
 from haversack import bugs
-from haversack.mark import mark
-from haversack.policy.privacy import Privacy
+from haversack.mark import WITHHELD, WITHHELD_DOCUMENT, WITHHELD_TOOL, keep_documents, mark, mark_history, may_not_leave
+from haversack.policy.documents import DocumentGate
+from haversack.policy.privacy import UNNAMED_ORIGIN, Privacy
 from haversack.types import (
     Candidate,
     Confidence,
+    Envelope,
     FileText,
+    Image,
     Intent,
     Kind,
+    Message,
     Plan,
+    Policy,
+    Priority,
+    Reason,
     Request,
+    Role,
+    Sealed,
     Settings,
     Source,
     Supplied,
+    ToolCall,
+    Verdict,
 )
 
 PLAN = Plan(
@@ -127,3 +138,82 @@ def test_a_broken_pattern_restricts_everything(kind: Kind) -> None:
     """When the privacy list could not be understood, nothing is free."""
     assert restricted(candidate(kind=kind, path=None), CLOSED)
     assert restricted(candidate(kind=kind), CLOSED)
+
+
+SAID = (
+    Message(Role.USER, "how?", id="m1", origins=("ws/src/a.py",)),
+    Message(
+        Role.ASSISTANT,
+        "quote of it",
+        (ToolCall("t1", "", '{"a": 1}'), ToolCall("t2", "read", "{}")),
+        id="m2",
+        origins=("ws/src/a.py", "ws/secrets/key.py"),
+        images=(Image("a picture", 9),),
+        sealed=Sealed("message:m2", "s", 1, 5, "c", Envelope(1, "a", "k", "n", "t")),
+    ),
+    Message(Role.TOOL, "done", tool_call_id="t1", id="m3"),
+)
+
+
+@pytest.mark.parametrize("documents", [False, True])
+def test_a_message_that_quotes_what_is_kept_back_loses_all_its_text(documents: bool) -> None:
+    """Words, arguments, pictures and the sealed part go; calls stay paired, and other messages as they are."""
+    if documents:
+        kept, problems = keep_documents(SAID, DocumentGate.compile(Policy(privileged_paths=("secrets/",)), ("ws",)))
+    else:
+        kept, problems = mark_history(SAID, SECRETS)
+    assert (kept[0], kept[2]) == (SAID[0], SAID[2])
+    calls = (ToolCall("t1", WITHHELD_TOOL, "{}"), ToolCall("t2", "read", "{}"))
+    notice = WITHHELD_DOCUMENT if documents else WITHHELD
+    assert kept[1] == replace(SAID[1], content=notice, tool_calls=calls, images=(), sealed=None)
+    code = "history_withheld" if documents else "history_restricted"
+    assert [(problem.stage, problem.code) for problem in problems] == [("mark", code)]
+    assert problems[0].message.startswith("1 earlier message")
+    assert bool(problems[0].remedy) is not documents
+
+
+def test_a_conversation_that_quotes_nothing_restricted_stays() -> None:
+    """As it came, and with nothing to report."""
+    free = (SAID[0], SAID[2])
+    assert mark_history(list(free), SECRETS) == (free, ())
+    assert keep_documents(list(free), DocumentGate.compile(Policy(privileged_paths=("secrets/",)))) == (free, ())
+
+
+def test_what_a_model_elsewhere_may_not_summarize() -> None:
+    """Messages that quote a restricted file; while the rules are closed, also those that quote nothing."""
+    assert may_not_leave(SAID, SECRETS) == {1}
+    assert may_not_leave(SAID, CLOSED) == {0, 1, 2}
+    assert may_not_leave(SAID, Privacy()) == set()
+
+
+def test_the_word_of_the_owner_restricts_without_any_rule() -> None:
+    """A supplied item that its owner keeps on this machine, and text that was restricted when it was served."""
+    item = candidate(Source.SUPPLIED, Kind.SUPPLIED, path=None)
+    owned = replace(item, verdict=Verdict(0, Priority.OPTIONAL, restricted=True))
+    assert restricted(owned, Privacy())
+    assert not restricted(replace(owned, verdict=Verdict(0, Priority.OPTIONAL)), Privacy())
+    assert restricted(replace(item, origins=(UNNAMED_ORIGIN,)), Privacy())
+
+
+def test_only_what_the_request_supplied_is_required_by_its_id() -> None:
+    """Another source's candidate that happens to be called the same has no claim."""
+    assert not mark([replace(candidate(Source.SYMBOLS), id="s1")], PLAN, SECRETS)[0].required
+    assert not mark([replace(candidate(Source.SUPPLIED), id="s3")], PLAN, SECRETS)[0].required
+
+
+@pytest.mark.parametrize("source", [Source.HYBRID, Source.KNOWLEDGE])
+@pytest.mark.parametrize("kind", [Kind.SELECTION, Kind.MEMORY])
+def test_what_the_user_chose_is_no_guess(source: Source, kind: Kind) -> None:
+    """A selection and a rule of the user keep their claim, whatever source brings them."""
+    assert mark([replace(candidate(source, kind), required=True)], PLAN, SECRETS)[0].required
+
+
+def test_each_reason_that_keeps_a_document_back_is_given_once() -> None:
+    """By its own path and by its origins; what a source refused stays refused."""
+    gate = DocumentGate.compile(Policy(privileged_paths=("legal/",), strategy_paths=("plans/",)), ("ws",))
+    item = replace(candidate(path="legal/a.md"), origins=("ws/plans/b.md", "ws/legal/c.md", "ws/src/d.py"))
+    assert mark([item], PLAN, Privacy(), gate)[0].refused == (Reason.PRIVILEGED, Reason.STRATEGY)
+    assert mark([item], PLAN, Privacy())[0].refused == ()
+    assert mark([candidate(path="src/d.py")], PLAN, Privacy(), gate)[0].refused == ()
+    named = replace(item, refused=(Reason.OUTSIDE,))
+    assert mark([named], PLAN, Privacy(), gate)[0].refused == (Reason.OUTSIDE,)
