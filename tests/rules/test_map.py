@@ -14,6 +14,7 @@ PAGES = (
     "docs/architecture.md",
     "docs/protocol.md",
     "docs/policy.md",
+    "docs/conversations.md",
     "docs/dependencies.md",
     "editor-client/README.md",
 )

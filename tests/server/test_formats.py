@@ -130,7 +130,7 @@ def test_arguments_that_are_no_object_become_one() -> None:
         assert anthropic.write([call])[0]["content"][0]["input"] == {"arguments": value}
 
 
-@pytest.mark.parametrize("form", [HistoryFormat.OPENAI, HistoryFormat.ANTHROPIC])
+@pytest.mark.parametrize("form", HistoryFormat)
 @pytest.mark.parametrize(
     ("given", "path"),
     [

@@ -631,8 +631,10 @@ def test_a_file_that_cannot_be_read_closes(folder: Folder, monkeypatch: pytest.M
 )
 def test_services_elsewhere_are_off_where_nothing_may_leave(policy: Policy) -> None:
     """Neither text to embed nor a question for search words goes out; what runs right here goes on."""
-    far = confined(Settings(**{**_far(), "terms_endpoint": "https://api.example.com", "terms_model": "m"}), policy)
-    assert (far.embedder, far.terms_endpoint) == ("static", "")
+    address = "https://api.example.com"
+    terms, summaries = {"terms_endpoint": address, "terms_model": "m"}, {"summarizer_endpoint": address}
+    far = confined(Settings(**{**_far(), **terms, **summaries}), policy)
+    assert (far.embedder, far.terms_endpoint, far.summarizer_endpoint) == ("static", "", "")
     near = Settings(
         embedder="ollama", embedder_endpoint="http://127.0.0.1:1", embedder_model="m", terms_endpoint="http://[::1]:2"
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from haversack import __version__
 from haversack.cli.examples import (
+    COMPACT_EXAMPLES,
     CONTEXT_EXAMPLES,
     DOCTOR_EXAMPLES,
     EXIT_CODES,
@@ -29,6 +30,7 @@ from haversack.cli.examples import (
     SERVE_EXAMPLES,
     VERIFY_EXAMPLES,
 )
+from haversack.formats import HistoryFormat
 from haversack.policy.providers import provider_name
 from haversack.types import Capability, Effort, Intent, InvalidRequest
 
@@ -67,6 +69,8 @@ class Options(argparse.Namespace):
     need: Sequence[Capability] = ()
     provider: Sequence[str] | None = None
     local_only: bool = False
+    file: str = ""
+    format: HistoryFormat = HistoryFormat.OPENAI
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -133,6 +137,15 @@ def _parser() -> argparse.ArgumentParser:
 
     memory = _command(commands, "memory", "keep notes that questions are answered with", _memory, MEMORY_EXAMPLES)
     _memory_actions(memory)
+
+    compact = _command(commands, "compact", "shorten a conversation in a file", _compact, COMPACT_EXAMPLES)
+    compact.add_argument("file", metavar="FILE", help='JSON; "-" reads it from stdin')
+    forms, default = list(HistoryFormat), HistoryFormat.OPENAI
+    compact.add_argument("--format", type=HistoryFormat, choices=forms, default=default, help="default: openai")
+    compact.add_argument("--model", metavar="PROVIDER/NAME", help="the model that goes on with it")
+    compact.add_argument("--budget", type=_tokens, metavar="N", help="tokens it may have (20000, 20k)")
+    _workspace_options(compact)
+    compact.add_argument("--json", action="store_true", help="print what was done with it as JSON")
 
     summary = "speak the Language Server Protocol on stdin and stdout"
     serve = _command(commands, "serve", summary, _serve, SERVE_EXAMPLES)
@@ -343,6 +356,10 @@ def _policy(options: Options) -> int:
 
 def _memory(options: Options) -> int:
     return _module("memory").run(options)
+
+
+def _compact(options: Options) -> int:
+    return _module("compact").run(options)
 
 
 def _serve(options: Options) -> int:

@@ -76,6 +76,13 @@ MEMORY_EXAMPLES = """examples:
   haversack memory export         (into .haversack/memory, for the team to commit)
   haversack memory import"""
 
+COMPACT_EXAMPLES = """examples:
+  haversack compact chat.json > shorter.json
+  haversack compact request.json --format anthropic --budget 20k
+  haversack compact chat.json --json | jq .tier
+
+FILE is a list of messages, or a request with one under `messages`, which then stays a request."""
+
 SERVE_EXAMPLES = """examples:
   haversack serve
   haversack serve --tcp 127.0.0.1:7345"""

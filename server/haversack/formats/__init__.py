@@ -16,7 +16,6 @@ from haversack.types import Message
 
 
 class HistoryFormat(StrEnum):
-    HAVERSACK = "haversack"
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
 

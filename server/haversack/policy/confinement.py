@@ -17,7 +17,8 @@ def confined(settings: Settings, policy: Policy) -> Settings:
     """With the policy's private paths, and those of documents that agents may not have, among the settings' own, and
     without services elsewhere where it rules them out.
 
-    The built-in embedder then does the work, and search words come from the question alone.
+    The built-in embedder then does the work, search words come from the question alone, and old messages become a
+    digest in their own words.
     """
     # What no agent may have is nothing for a service either.
     kept_back = (*policy.privileged_paths, *policy.strategy_paths)
@@ -29,6 +30,8 @@ def confined(settings: Settings, policy: Policy) -> Settings:
         settings = replace(settings, embedder="static", embedder_endpoint="", embedder_model="")
     if settings.terms_endpoint and _is_elsewhere(settings.terms_endpoint, settings.terms_model):
         settings = replace(settings, terms_endpoint="", terms_model="")
+    if settings.summarizer_endpoint and _is_elsewhere(settings.summarizer_endpoint, settings.summarizer_model):
+        settings = replace(settings, summarizer_endpoint="", summarizer_model="")
     return settings
 
 

@@ -1,0 +1,79 @@
+"""Shortening a conversation on request acts or says why it cannot; the command keeps the form of the file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from haversack.__main__ import main
+from haversack.compacting import Shortened, shorten
+from haversack.conversations import Conversations
+from haversack.types import CompactTier, HaversackError, Message, Role, Settings, Snapshot, ToolCall
+
+SNAPSHOT = Snapshot((), {}, Settings(), 0.0)
+TURNS = tuple(
+    Message(role, f"{role.value} {at} says src/part_{at}.py must stay. " + "Some words about it. " * 30)
+    for at in range(10)
+    for role in (Role.USER, Role.ASSISTANT)
+)
+
+
+def done(messages: tuple[Message, ...], budget: int | None = None, settings: Settings = SNAPSHOT.settings) -> Shortened:
+    snapshot = replace(SNAPSHOT, settings=settings)
+    return asyncio.run(shorten(messages, snapshot, Conversations(), "openai/gpt-4o", budget))
+
+
+def test_it_acts_though_there_is_room() -> None:
+    """Without a budget to two thirds; with one, to that. The last messages are as they were."""
+    for budget in (None, 1_200):
+        result = done(TURNS, budget)
+        assert result.history.tier is CompactTier.PLAIN_FALLBACK
+        assert result.history.tokens_after <= result.target <= 0.66 * result.history.tokens_before
+        assert result.history.messages[-4:] == TURNS[-4:]
+        assert "summarized" in result.note
+
+
+def test_it_says_why_it_does_nothing() -> None:
+    """A budget that is large enough; messages that all have to stay; a budget too small for them is refused."""
+    assert "fit into 100,000 as they are" in done(TURNS, 100_000).note
+    short = done(TURNS[-4:])
+    assert short.history.messages == TURNS[-4:]
+    assert short.note.startswith("Nothing was shortened. The recent and pinned part")
+    with pytest.raises(HaversackError, match="more than there are"):
+        done(TURNS, 50)
+
+
+def test_the_settings_of_history_change_the_result() -> None:
+    """How many messages stay, and from which length on tool text becomes a marker."""
+    kept = done(TURNS, 1_500, Settings(keep_recent=6)).history.messages
+    assert kept[-6:] == TURNS[-6:]
+    assert done(TURNS, 1_500).history.messages[-6:] != TURNS[-6:]
+    call = Message(Role.ASSISTANT, "", (ToolCall("c1", "ls", "{}"),))
+    talk = (TURNS[0], call, Message(Role.TOOL, "name.py " * 60, tool_call_id="c1"), *TURNS[-4:])
+    budget = done(talk, 100_000).history.tokens_before - 20
+    assert "result of ls left out" in done(talk, budget).history.messages[2].content
+    wide = done(talk, budget, Settings(large_tool_result=1_000)).history.messages
+    assert not any("result of ls left out" in message.content for message in wide)
+
+
+def test_the_command_keeps_the_form_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A request stays a request; with --json comes what was done; what is no JSON is named."""
+    file = tmp_path / "chat.json"
+    messages = [{"role": message.role.value, "content": message.content} for message in TURNS]
+    file.write_text(json.dumps({"model": "x", "system": "be brief", "messages": messages}), "utf-8")
+    place = ["--workspace", str(tmp_path), "--cache-dir", str(tmp_path / "cache")]
+    assert main(["compact", str(file), "--format", "anthropic", "--budget", "1500", *place]) == 0
+    out, err = capsys.readouterr()
+    written = json.loads(out)
+    assert (written["model"], written["system"]) == ("x", [{"type": "text", "text": "be brief"}])
+    assert written["messages"][-4:] == messages[-4:]
+    assert "tokens" in err
+    assert main(["compact", str(file), "--json", *place]) == 0
+    assert json.loads(capsys.readouterr().out)["tokensAfter"] < 2_000
+    file.write_text("no", "utf-8")
+    assert main(["compact", str(file), *place]) == 1
+    assert "holds no JSON" in capsys.readouterr().err
