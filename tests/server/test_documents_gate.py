@@ -224,3 +224,33 @@ def test_history_loses_quotes_of_what_is_kept_back() -> None:
     assert kept[1] is messages[1]
     assert [problem.code for problem in problems] == ["history_withheld"]
     assert keep_documents(messages[1:], gate()) == (messages[1:], ())
+
+
+def test_the_index_has_the_same_rules_and_reader() -> None:
+    """Each rule in its own place: statements ask them by path."""
+    access = gate(tenant="acme", purpose=Purpose.VIEW).access()
+    assert access.is_privileged("legal/x")
+    assert not access.is_privileged("plans/a.py")
+    assert (access.home("plans/a.py"), access.home("legal/x")) == ("strategy", "record")
+    assert (access.owner("globex/x"), access.owner("src/x")) == ("globex", "")
+    assert (access.tenant, access.viewing) == ("acme", True)
+
+
+def test_an_origin_without_a_known_folder_is_read_both_ways() -> None:
+    """The first name is a folder or it is not; no more than one is left out, and a sound policy has no problems."""
+    rules = DocumentGate.compile(Policy(privileged_paths=("/legal/deep",)), ("b", "b/x"))
+    assert rules.problems == ()
+    assert rules.reason_of_origin("far/legal/deep/x") is Reason.PRIVILEGED
+    assert rules.reason_of_origin("far/off/legal/deep/x") is None
+    assert rules.reason_of_origin("b/x/legal/deep/x") is Reason.PRIVILEGED
+    assert rules.reason_of_origin("README.md") is None
+
+
+def test_the_snapshot_and_the_request_say_who_reads(world: World) -> None:
+    """Without a request an agent of no tenant; the policy's own rules in both cases."""
+    nobody = DocumentGate.of(world.snapshot())
+    assert (nobody.tenant, nobody.viewing, nobody.folders) == ("", False, ("demo",))
+    assert nobody.reason("legal/x") is Reason.PRIVILEGED
+    somebody = DocumentGate.of(world.snapshot(), Request("q", tenant="acme"))
+    assert (somebody.tenant, somebody.viewing) == ("acme", False)
+    assert DocumentGate.of(world.snapshot(), Request("q")).tenant == ""

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haversack.policy.privacy import Privacy
+from haversack.policy.patterns import compile_pattern
+from haversack.policy.privacy import UNNAMED_ORIGIN, Privacy
 from haversack.types import Settings
 
 
@@ -114,3 +115,41 @@ def test_any_pattern_and_path_give_an_answer(patterns: list[str], path: str) -> 
     fewer, more = privacy(*patterns), privacy(*patterns, "*.key")
     assert more.restricts(path) >= fewer.restricts(path)
     assert more.restricts("x/y.key")
+
+
+def test_an_origin_without_a_known_folder_loses_one_name_at_most() -> None:
+    """Its first name may be a folder; what comes after is the path, whole. Text restricted before stays so."""
+    rules = privacy("/secrets/deep")
+    assert rules.restricts_origin("api/secrets/deep/key")
+    assert not rules.restricts_origin("api/secrets/key")
+    assert not rules.restricts_origin("api/v2/secrets/deep/key")
+    assert not rules.restricts_origin("README.md")
+    assert Privacy().restricts_origin(UNNAMED_ORIGIN)
+
+
+def test_the_longest_folder_is_the_one_an_origin_is_in() -> None:
+    """Not the one that comes last in the alphabet."""
+    rules = privacy("/x/secrets", folders=("b", "b/x"))
+    assert not rules.restricts_origin("b/x/secrets/a")
+    assert rules.restricts_origin("b/x/x/secrets/a")
+
+
+def test_what_stands_after_a_blank_or_an_exception_counts() -> None:
+    """One line that says nothing does not end the list."""
+    assert privacy("", "# note", "!open/", "secrets/").restricts("secrets/key")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "head"),
+    [("a/b/c.py", b"a/b"), ("/a/b/*/d", b"a/b"), ("a/*/c/d", b"a"), ("*/a/b", b""), ("/a", b""), ("name", b"")],
+)
+def test_a_rule_is_looked_for_under_the_directories_it_begins_with(pattern: str, head: bytes) -> None:
+    """As far as they are written out; a longer one would hide the rule from paths that it matches."""
+    compiled = compile_pattern(pattern)
+    assert compiled is not None
+    assert compiled.head == head
+
+
+def test_a_path_that_is_no_text_still_has_an_answer() -> None:
+    """Half of a surrogate pair comes from names that are not UTF-8."""
+    assert privacy("secrets/").restricts("secrets/\ud800")
