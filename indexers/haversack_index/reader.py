@@ -89,7 +89,13 @@ class IndexReader:
     def search(self, query: Query) -> SearchResult:
         try:
             opened = self._open()
-            result = search(opened.connection, query, self.embedder, opened.vector_problem, opened.shared)
+            result = search(
+                opened.connection,
+                query,
+                self.embedder if query.by_meaning else None,
+                opened.vector_problem,
+                opened.shared,
+            )
             return result if self._meta("complete") == "yes" else self._unfinished(query, result)
         except apsw.CantOpenError:
             return count_files(self.folder, query, _NO_INDEX, self._rules)

@@ -199,7 +199,7 @@ class Query:
 
     `identifiers` and `paths` are those words of the question that look like names of code and of files.
     `overlay` holds the parsed text of unsaved buffers: it replaces the indexed files of the same paths.
-    A weight of None means the embedder's own.
+    A weight of None means the embedder's own. Without `by_meaning` no embedder is asked.
     """
 
     text: str
@@ -213,6 +213,7 @@ class Query:
     vector_weight: float | None = None
     text_weight: float | None = None
     overlay: tuple[ParsedFile, ...] = ()
+    by_meaning: bool = True
 
 
 @dataclass(frozen=True, slots=True)

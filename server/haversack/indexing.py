@@ -77,6 +77,7 @@ class FolderIndex:
     def __init__(self, folder: Folder, indexing: Indexing, settings: Settings, run: Run, on_status: OnStatus) -> None:
         self.folder = folder
         self.reader: Reader | None = None
+        self.reader_settings = settings  # those that the reader was opened with
         self.status = IndexStatus(folder.root, IndexState.SCANNING, 0, 0, 0, 0, 0, 0, 0)
         self._indexing = indexing
         self._settings = settings
@@ -177,8 +178,12 @@ class FolderIndex:
             # while the reader is opened here.
             self._worker = self._indexing.make_worker(self.folder, self._settings, self._on_event)
             await self._worker.start()
-            self.reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
+            settings = self._settings
+            self.reader = await self._run(self._indexing.open_reader, self.folder, settings)
+            self.reader_settings = settings
             self._opened.set()
+            if _index_settings(settings) != _index_settings(self._settings):
+                self._later(self._reconfigure())
             await self._refresh(final=False)
         except Exception as error:  # noqa: BLE001 - a folder without an index is still served, by the lower tiers
             self._fail("The index could not be opened", error)
@@ -191,10 +196,11 @@ class FolderIndex:
 
     async def _reconfigure(self) -> None:
         try:
-            reader = await self._run(self._indexing.open_reader, self.folder, self._settings)
+            settings = self._settings
+            reader = await self._run(self._indexing.open_reader, self.folder, settings)
             if self.reader is not None:
                 self._retired.append(self.reader)  # questions under way still read from it
-            self.reader = reader
+            self.reader, self.reader_settings = reader, settings
             if self._worker is not None:
                 await self._worker.configure(self._settings)
             if self._watching is not None:  # the rules say which folders are watched

@@ -5,13 +5,17 @@ The only maker of `Marked`, and only `Marked` goes further down the line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 from haversack import bugs, uris
 from haversack.policy.documents import DocumentGate
 from haversack.policy.privacy import UNNAMED_ORIGIN, Privacy
-from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Reason, Source
+from haversack.policy.quotes import Quotes
+from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Reason, Role, Source
+from haversack_index.text import split_lines
 
 # What these sources find is a guess at what may help; a guess is never worth an error for lack of room.
 _GUESSES = frozenset({Source.HYBRID, Source.KNOWLEDGE, Source.EDITS})
@@ -23,6 +27,7 @@ _KEPT = frozenset({Kind.MEMORY, Kind.RULE})
 WITHHELD = "[left out: it quotes files that no remote model may read]"
 WITHHELD_DOCUMENT = "[left out: it quotes documents that are kept from this prompt]"
 OPEN = DocumentGate()
+NO_QUOTES = Quotes()
 # Stands for the name of a tool that is sealed with the message: no service takes a call without a name.
 WITHHELD_TOOL = "withheld"
 # Kinds that are no text of one file; all the others quote files and must say which.
@@ -34,14 +39,34 @@ def mark(
 ) -> tuple[Marked, ...]:
     """One `Marked` for each candidate, in the same order. Pure."""
     supplied = {item.id: item.required for item in plan.request.supplied}
-    return tuple(_marked(candidate, supplied, privacy, gate) for candidate in candidates)
+    found = tuple(_marked(candidate, supplied, privacy, gate) for candidate in candidates)
+    quotes = quotes_of(found)
+    return tuple(_restricted(item) if _takes_from(item, quotes) else item for item in found)
 
 
 def _marked(candidate: Candidate, supplied: dict[str, bool], privacy: Privacy, gate: DocumentGate) -> Marked:
-    restricted = _is_restricted(candidate, privacy)
+    is_required = _is_required(candidate, supplied)
+    item = Marked(candidate, is_required, False, candidate.refused or _kept_back(candidate, gate))
+    return _restricted(item) if _is_restricted(candidate, privacy) else item
+
+
+def _restricted(item: Marked) -> Marked:
     # What nobody asked for by name is no reason to refuse a remote model: it gets the prompt without.
-    is_required = _is_required(candidate, supplied) and not (restricted and candidate.kind in _KEPT)
-    return Marked(candidate, is_required, restricted, candidate.refused or _kept_back(candidate, gate))
+    return replace(item, restricted=True, required=item.required and item.candidate.kind not in _KEPT)
+
+
+def _takes_from(item: Marked, quotes: Quotes) -> bool:
+    return not item.restricted and item.candidate.file is None and quotes.fill(item.candidate.text)
+
+
+def quotes_of(marked: Sequence[Marked]) -> Quotes:
+    """What only restricted files say, of all files in play: text without an origin is compared with it."""
+    files = {
+        (file.folder, file.path): (file.lines, item.restricted) for item in marked if (file := item.candidate.file)
+    }
+    texts = [split_lines(item.candidate.text) for item in marked if item.restricted and item.candidate.file is None]
+    private = [lines for lines, restricted in files.values() if restricted]
+    return Quotes.of((*private, *texts), (lines for lines, restricted in files.values() if not restricted))
 
 
 def keep_documents(messages: Sequence[Message], gate: DocumentGate) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
@@ -59,9 +84,11 @@ def keep_documents(messages: Sequence[Message], gate: DocumentGate) -> tuple[tup
     return kept, (problem,)
 
 
-def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
+def mark_history(
+    messages: Sequence[Message], privacy: Privacy, quotes: Quotes = NO_QUOTES
+) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
     """The conversation as a remote model may read it: messages that quote a restricted file lose their text. Pure."""
-    held = [any(privacy.restricts_origin(origin) for origin in message.origins) for message in messages]
+    held = [_quotes_restricted(message, privacy, quotes) for message in messages]
     if not any(held):
         return tuple(messages), ()
     problem = Problem(
@@ -75,12 +102,40 @@ def mark_history(messages: Sequence[Message], privacy: Privacy) -> tuple[tuple[M
     )
 
 
-def may_not_leave(messages: Sequence[Message], privacy: Privacy) -> frozenset[int]:
+def _quotes_restricted(message: Message, privacy: Privacy, quotes: Quotes) -> bool:
+    """By its origins and by what it says. What a tool or a model says of unknown origin could quote anything."""
+    if any(privacy.restricts_origin(origin) for origin in message.origins):
+        return True
+    if message.role is Role.SYSTEM:
+        return False
+    if privacy.closed and message.role is not Role.USER:
+        return True
+    return any(quotes.inside(text) for text in (message.content, *_said_in_calls(message)))
+
+
+def _said_in_calls(message: Message) -> Iterator[str]:
+    """The texts in the arguments of calls, as they mean."""
+    for call in message.tool_calls:
+        try:
+            waiting: list[object] = [json.loads(call.arguments)]
+        except (ValueError, RecursionError):
+            waiting = [call.arguments]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, list):
+                waiting += cast("list[object]", value)
+            elif isinstance(value, dict):
+                waiting += [*cast("dict[object, object]", value).items()]
+            elif isinstance(value, tuple):
+                waiting += cast("tuple[object, ...]", value)
+
+
+def may_not_leave(messages: Sequence[Message], privacy: Privacy, quotes: Quotes = NO_QUOTES) -> frozenset[int]:
     """Places of messages that no model elsewhere may read to summarize them: all while the rules are closed."""
     return frozenset(
-        at
-        for at, message in enumerate(messages)
-        if privacy.closed or any(privacy.restricts_origin(origin) for origin in message.origins)
+        at for at, message in enumerate(messages) if privacy.closed or _quotes_restricted(message, privacy, quotes)
     )
 
 

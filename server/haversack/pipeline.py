@@ -16,7 +16,7 @@ from haversack.compact import NONE_HELD, CompactConfig, Held, compact
 from haversack.conversations import Conversations
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
-from haversack.mark import keep_documents, mark, mark_history, may_not_leave
+from haversack.mark import keep_documents, mark, mark_history, may_not_leave, quotes_of
 from haversack.outbound import transport
 from haversack.pack import PackConfig, pack
 from haversack.policy.documents import DocumentGate
@@ -198,6 +198,7 @@ def _decide(
     privacy = replace(privacy, known_otherwise=gathered.otherwise)
     gate = DocumentGate.of(snapshot, plan.request)
     marked = watch.timed("mark", mark, gathered.candidates, plan, privacy, gate)
+    quotes = quotes_of(marked)
     past, withheld = keep_documents(plan.request.history, gate)
     plan = replace(plan, request=replace(plan.request, history=past))
     chain = watch.timed("route", candidates, plan, marked, snapshot)
@@ -207,7 +208,9 @@ def _decide(
 
     def fit(way: Route) -> _Fitted:
         """The prompt's parts as this model would get them."""
-        past, held = (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy)
+        past, held = (
+            (plan.request.history, ()) if way.model.local else mark_history(plan.request.history, privacy, quotes)
+        )
         request = replace(plan.request, history=past)
         count = services.counter(way.model.tokenizer)
         hide = settings.redact_secrets and not way.model.local
@@ -216,7 +219,7 @@ def _decide(
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
         fixed = fixed_cost(asked, spoken, count, rules=with_rules)
-        barred = may_not_leave(plan.request.history, privacy) if known.remote else frozenset[int]()
+        barred = may_not_leave(plan.request.history, privacy, quotes) if known.remote else frozenset[int]()
         memory = replace(known, barred=barred)
         shrinking = CompactConfig.of(settings, way.model.family)
         divided = divide(

@@ -30,7 +30,7 @@ from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
 from haversack.pausing import Line, Pausing
-from haversack.policy.confinement import confined
+from haversack.policy.confinement import confined, may_embed
 from haversack.policy.documents import DocumentGate
 from haversack.policy.layers import Merged
 from haversack.policy.loading import WORKSPACE_FILE, PolicyFiles
@@ -171,7 +171,7 @@ class Session:
     async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
         frozen = snapshot or self.snapshot()
         policy = (await self.read_policy(request.policy)).policy
-        settings = confined(frozen.settings, policy)
+        settings = confined(frozen.settings, policy, local_only=request.local_only)
         if (policy, settings) != (frozen.policy, frozen.settings):
             frozen = replace(frozen, policy=policy, settings=settings)
         with contextlib.suppress(TimeoutError):
@@ -180,8 +180,18 @@ class Session:
         recorded = self._recorder.take_problems() if self._recorder is not None else ()
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
         gate = DocumentGate.of(frozen, request)
-        memory, cache, texts = self.memories.store, self._cache_dir, self._texts
-        workspace = Workspace(frozen, indexes, self._pool, memory=memory, cache_dir=cache, texts=texts, gate=gate)
+        workspace = Workspace(
+            frozen,
+            indexes,
+            self._pool,
+            memory=self.memories.store,
+            cache_dir=self._cache_dir,
+            texts=self._texts,
+            gate=gate,
+            words_only=frozenset(
+                key for key, index in self._folders.items() if not may_embed(index.reader_settings, settings)
+            ),
+        )
         return replace(request, problems=(*request.problems, *self.settings_problems, *recorded)), workspace
 
     # --- records of what was answered ---

@@ -66,6 +66,7 @@ class Workspace:
         cache_dir: Path | None = None,
         texts: TextCache | None = None,
         gate: DocumentGate | None = None,
+        words_only: frozenset[str] = frozenset(),
     ) -> None:
         self.gate = gate if gate is not None else DocumentGate.of(snapshot)
         self.snapshot = _seen_through(self.gate, snapshot)
@@ -73,6 +74,7 @@ class Workspace:
         if self.gate.tenants:
             self.indexes = {key: VisibleIndex(each, partial(self._hides_indexed, key)) for key, each in indexes.items()}
         self.withheld: dict[tuple[str, str], Reason] = {}  # documents asked for that the reader may not have
+        self.words_only = words_only  # folders whose embedder may not have this question
         self.memory = memory
         self.cache_dir = cache_dir
         self.searched: dict[str, tuple[int, Tier]] = {}  # generation and tier per folder, written by the search

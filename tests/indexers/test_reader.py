@@ -212,3 +212,27 @@ def test_vectors_are_counted(folder: Path, tmp_path: Path) -> None:
     index(folder, tmp_path / "c", embedder=HashEmbedder())
     status = IndexReader(folder, tmp_path / "c", HashEmbedder()).status()
     assert (status.embedder, status.n_vectors) == ("hash:32", status.n_chunks)
+
+
+def test_without_meaning_no_embedder_is_asked(tmp_path: Path) -> None:
+    """For questions that may not reach the service; words still answer."""
+    write_tree(tmp_path / "ws", {"a.py": "def add_item():\n    pass\n"})
+    index(tmp_path / "ws", tmp_path / "c", embedder=HashEmbedder())
+    asked: list[str] = []
+    embedder = HashEmbedder()
+    embedder.embed_query = lambda text: asked.append(text) or HashEmbedder().embed_query(text)  # type: ignore[method-assign]
+    reader = IndexReader(tmp_path / "ws", tmp_path / "c", embedder)
+    assert reader.search(Query("add_item", terms=("add_item",), by_meaning=False)).files
+    assert not asked
+    reader.search(Query("add_item", terms=("add_item",)))
+    assert asked == ["add_item"]
+
+
+def test_copies_are_found_by_their_bytes(tmp_path: Path) -> None:
+    write_tree(tmp_path / "ws", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c.py": "x = 2\n"})
+    index(tmp_path / "ws", tmp_path / "c")
+    reader = IndexReader(tmp_path / "ws", tmp_path / "c")
+    record = reader.file("a.py")
+    assert record is not None
+    assert {path for _, path in reader.copies([record.content_hash, "none"])} == {"a.py", "b.py"}
+    assert reader.copies([]) == ()

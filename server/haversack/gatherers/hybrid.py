@@ -92,6 +92,7 @@ def _search(folder: str, plan: Plan, workspace: Workspace) -> SearchResult:
             vector_weight=settings.vector_weight,
             text_weight=settings.text_weight,
             overlay=workspace.overlay(folder),
+            by_meaning=folder not in workspace.words_only,
         )
     )
 

@@ -13,9 +13,10 @@ from haversack.types import Policy, RemoteMode, Settings
 SERVICES = ("ollama", "openai")
 
 
-def confined(settings: Settings, policy: Policy) -> Settings:
+def confined(settings: Settings, policy: Policy, *, local_only: bool = False) -> Settings:
     """With the policy's private paths, and those of documents that agents may not have, among the settings' own, and
-    without services elsewhere where it rules them out.
+    without services elsewhere where it, or
+    a request that wants nothing to leave this machine (`local_only`), rules them out.
 
     The built-in embedder then does the work, search words come from the question alone, and old messages become a
     digest in their own words.
@@ -24,7 +25,7 @@ def confined(settings: Settings, policy: Policy) -> Settings:
     kept_back = (*policy.privileged_paths, *policy.strategy_paths)
     patterns = tuple(dict.fromkeys((*private_patterns(settings, policy), *kept_back)))
     settings = replace(settings, restricted_paths=patterns)
-    if not (policy.closed or policy.local_only or policy.remote_mode is RemoteMode.DENY):
+    if not (local_only or policy.closed or policy.local_only or policy.remote_mode is RemoteMode.DENY):
         return settings
     if embeds_elsewhere(settings):
         settings = replace(settings, embedder="static", embedder_endpoint="", embedder_model="")
@@ -33,6 +34,20 @@ def confined(settings: Settings, policy: Policy) -> Settings:
     if settings.summarizer_endpoint and _is_elsewhere(settings.summarizer_endpoint, settings.summarizer_model):
         settings = replace(settings, summarizer_endpoint="", summarizer_model="")
     return settings
+
+
+def may_embed(made: Settings, now: Settings) -> bool:
+    """Whether an embedder that was made under some settings may be asked under those that count now."""
+    if not embeds_elsewhere(made):
+        return True
+    if not embeds_elsewhere(now) or made.embedder_endpoint != now.embedder_endpoint:
+        return False
+    # It withholds the files that it was told of, and no others.
+    return _private(now) <= _private(made)
+
+
+def _private(settings: Settings) -> set[str]:
+    return {*settings.restricted_paths, *settings.remote_blocked_paths}
 
 
 def embeds_elsewhere(settings: Settings) -> bool:

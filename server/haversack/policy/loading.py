@@ -18,7 +18,7 @@ WORKSPACE_FILE = ".haversack/policy.json"
 # UTF-8 has at most four bytes for a character.
 MAX_BYTES = 4 * MAX_TEXT
 
-_Version = tuple[str, int, int, int, int]
+_Version = tuple[str, int, int, int, int, int]
 
 
 class PolicyFiles:
@@ -78,7 +78,7 @@ class PolicyFiles:
             if error.errno in (errno.ENOENT, errno.ENOTDIR) and not _hangs(path):
                 return None
             return _unreadable(error.strerror or "it cannot be reached", kind, layer)
-        version = (real, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev)
+        version = (real, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
         known = self._read.get(path)
         if known is None or known[0] != version or known[1].layer != layer:
             known = self._read[path] = (version, _parse(real, kind, layer))
