@@ -24,6 +24,7 @@ from haversack.types import (
     Plan,
     Problem,
     Prompt,
+    Reason,
     Route,
     Scored,
     Timing,
@@ -126,7 +127,7 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
         id=candidate.id,
         source=candidate.source,
         kind=candidate.kind,
-        title=label(candidate.title if file is not None else without_secrets(candidate.title)),
+        title=_title(candidate, decision, path),
         folder=folder,
         path=path,
         lines=_cover(candidate),
@@ -145,6 +146,13 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
         note=decision.note,
         verdict=_verdict(candidate, decision),
     )
+
+
+def _title(candidate: Candidate, decision: Decision, path: str | None) -> str:
+    """Headings and names of definitions are text of their file: of what was held back, the path alone is told."""
+    if Reason.RESTRICTED in decision.reasons:
+        return label(path or candidate.kind.value)
+    return label(candidate.title if candidate.file is not None else without_secrets(candidate.title))
 
 
 def _verdict(candidate: Candidate, decision: Decision) -> Verdict | None:

@@ -41,6 +41,8 @@ TOKENS_PER_CHARACTER = 0.27
 
 # Heading and fence of a block take about this much.
 FRAME_TOKENS = 12
+# Documents that no model may have: that they are restricted for remote ones as well says nothing more.
+_KEPT_BACK = frozenset({Reason.PRIVILEGED, Reason.STRATEGY})
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class Shelf:
         """Closes what the marks forbid, and kinds that are not wanted."""
         for entry in self.entries:
             entry.refused = entry.scored.marked.refused
-            if remote and entry.scored.marked.restricted and not entry.refused:
+            if remote and entry.scored.marked.restricted and not _KEPT_BACK & set(entry.refused):
                 entry.refused = (*entry.refused, Reason.RESTRICTED)
             if not entry.required and entry.kind not in kinds:
                 entry.reason, entry.note = Reason.SHARE_CAP, "not part of this recipe"

@@ -127,6 +127,9 @@ def test_preview_has_no_content(client: RawClient, tmp_path: Path) -> None:
     preview = client.result("preview", "haversack/preview", about(uri))
     assert "needle" in json.dumps(full)
     assert "needle" not in json.dumps(preview)
+    # A preview is no turn of the conversation: there is no prompt to compare with the last one.
+    assert preview["manifest"].pop("prefix") is None
+    assert full["manifest"].pop("prefix") is not None
     assert preview["manifest"] == full["manifest"]
 
 

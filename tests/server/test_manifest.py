@@ -196,3 +196,14 @@ def test_every_field_of_token_use_enters_the_hash() -> None:
         changed = replace(base, **{field.name: value + 1 if isinstance(value, int) else value + "x"})
         hashes.add(record((), empty, PLAN, Circumstances(changed)).hash)
     assert len(hashes) == 1 + len(fields(base))
+
+
+def test_a_row_of_what_was_held_back_has_no_words_of_its_file(tmp_path: Path) -> None:
+    """A heading is text of the file it stands in, so a restricted file's row is called by its path."""
+    world = World(tmp_path, {"ws": {"notes.md": "# canary heading\n\nretry policy words\n", "a.py": "retry = 1\n"}})
+    world.settings = Settings(restricted_paths=("*.md",), model="openai/gpt-4o")
+    bundle = run(pipeline.run(Request("how does the retry policy work?"), world.workspace()))
+    rows = [row for row in bundle.manifest.items if row.path == "notes.md"]
+    assert rows
+    assert all(row.title == "notes.md" for row in rows)
+    assert "canary" not in repr(bundle)
