@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from pathlib import Path
 
+from gathering import World, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from line_builders import WordCounter, candidates, make_candidate, make_file, make_marked, make_plan, make_route
 
+from haversack import pipeline
 from haversack.assemble import Costs, assemble
 from haversack.manifest import Circumstances, canonical_hash, record, version_hash
 from haversack.pack import pack
@@ -27,6 +30,7 @@ from haversack.types import (
     Packed,
     Problem,
     Prompt,
+    Request,
     Role,
     Settings,
     Timing,
