@@ -17,6 +17,7 @@ from haversack.types import (
     Candidate,
     Decision,
     DocumentFocus,
+    Kind,
     Manifest,
     ManifestItem,
     Outcome,
@@ -110,6 +111,8 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_plain)
 
 
+# What somebody gave a title in words of its own; of other texts without a file, titles are Haversack's.
+_TITLED_BY_TEXT = frozenset({Kind.MEMORY, Kind.SUPPLIED})
 # The most characters of a text of which all but a secret may be known, or tried.
 GUESSABLE = 2_000
 _ORDER = {Outcome.INCLUDED: 0, Outcome.SHORTENED: 1, Outcome.REDACTED: 1, Outcome.EXCLUDED: 2}
@@ -150,7 +153,8 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
 
 def _title(candidate: Candidate, decision: Decision, path: str | None) -> str:
     """Headings and names of definitions are text of their file: of what was held back, the path alone is told."""
-    if Reason.RESTRICTED in decision.reasons:
+    is_text = candidate.file is not None or candidate.kind in _TITLED_BY_TEXT
+    if is_text and Reason.RESTRICTED in decision.reasons:
         return label(path or candidate.kind.value)
     return label(candidate.title if candidate.file is not None else without_secrets(candidate.title))
 
