@@ -13,6 +13,7 @@ from haversack.aliases import restricted_otherwise
 from haversack.assemble import Costs, assemble, fixed_cost, quoting
 from haversack.classify import classify
 from haversack.compact import NONE_HELD, CompactConfig, Held, compact
+from haversack.conversation.shape import named
 from haversack.conversations import Conversations
 from haversack.gather import Gathered, gather
 from haversack.manifest import Circumstances, record, version_hash
@@ -118,13 +119,15 @@ async def resume(paused: Paused, opened: Mapping[str, Message], services: Servic
     The real sizes count now: where stated ones were too low, the history is compacted again.
     """
     held = paused.held
-    request = replace(held.plan.request, history=sealed.with_opened(paused.history.messages, opened))
+    chosen = paused.history.messages
+    request = replace(held.plan.request, history=named(sealed.with_opened(chosen, opened)))
     plan, watch = replace(held.plan, request=request), _Stopwatch(services.clock)
     snapshot = held.workspace.snapshot
-    bundle = await held.workspace.run(_decide, plan, held.gathered, snapshot, services, watch)
+    numbers = sealed.numbers(held.plan.request.history, chosen)
+    decide = partial(_decide, plan, held.gathered, snapshot, services, watch, numbers=numbers)
+    bundle = await held.workspace.run(decide)
     # What was hidden in messages in the clear before the pause is not there to be found again.
-    told = {problem.code for problem in bundle.problems}
-    problems = (*bundle.problems, *(problem for problem in paused.problems if problem.code not in told))
+    problems = (*bundle.problems, *(problem for problem in paused.problems if problem not in bundle.problems))
     manifest = replace(bundle.manifest, problems=problems)
     return replace(bundle, history=_both(paused.history, bundle.history), problems=problems, manifest=manifest)
 
@@ -188,9 +191,11 @@ def _decide(
     *,
     known: Held = NONE_HELD,
     pausing: bool = False,
+    numbers: Sequence[int] = (),
 ) -> Bundle:
     """Everything after gathering: a function of its arguments, but for the times in the manifest.
 
+    `numbers` are those under which problems name the messages, where they are not counted from 1.
     With `pausing`, it ends where the chosen history has sealed messages: before any text is put together.
     """
     settings = snapshot.settings
@@ -214,7 +219,7 @@ def _decide(
         request = replace(plan.request, history=past)
         count = services.counter(way.model.tokenizer)
         hide = settings.redact_secrets and not way.model.local
-        request, spoken, hid = redact_words(request, settings, count) if hide else (request, settings, ())
+        request, spoken, hid = redact_words(request, settings, count, numbers) if hide else (request, settings, ())
         asked = replace(plan, request=request)
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
@@ -241,7 +246,7 @@ def _decide(
     unopened = sealed.asked(plan.request.history, history.messages)
     if unopened and pausing:
         use = _token_use(way, Costs(0, 0, 0, 0), plan.request, packed.budget, count)
-        return _awaiting(unopened, history, way, use, fitted.held)
+        return _awaiting(unopened, history, way, use, (*plan.request.problems, *withheld, *fitted.held))
     prompt, costs = watch.timed("assemble", assemble, packed, history, fitted.plan, fitted.settings, count)
     prompt = quoting(prompt, packed, scored)
     use = _token_use(way, costs, plan.request, packed.budget, count)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import cast
 
 from haversack.fitting import text_of
@@ -82,14 +83,17 @@ def redact_blocks(packed: Packed, scored: Sequence[Scored], counter: Counter, *,
 
 
 def redact_words(
-    request: Request, settings: Settings, counter: Counter
+    request: Request, settings: Settings, counter: Counter, numbers: Sequence[int] = ()
 ) -> tuple[Request, Settings, tuple[Problem, ...]]:
-    """Question, conversation and system prompt without their secrets, and a problem for each place that had one."""
+    """Question, conversation and system prompt without their secrets, and a problem for each place that had one.
+
+    `numbers` name the messages, where they are not counted from 1.
+    """
     question, kinds = hidden(request.text, counter.count)
     system, in_system = hidden(settings.system_prompt, counter.count)
     places = [("your question", kinds), ("the system prompt", in_system)]
     history: list[Message] = []
-    for number, message in enumerate(request.history, 1):
+    for number, message in zip(numbers or count(1), request.history, strict=False):
         clean, found = _message(message, counter)
         history.append(clean)
         places.append((f"message {number} of the conversation ({message.role.value})", found))

@@ -59,6 +59,14 @@ def with_opened(messages: Sequence[Message], clear: Mapping[str, Message]) -> tu
     return tuple(message if message.sealed is None else clear[message.sealed.ref] for message in messages)
 
 
+def numbers(history: Sequence[Message], chosen: Sequence[Message]) -> tuple[int, ...]:
+    """Where in the history each chosen message stands, from 1; of those in the clear, their place among the chosen."""
+    places = {message.sealed.ref: place for place, message in enumerate(history, 1) if message.sealed is not None}
+    return tuple(
+        place if message.sealed is None else places[message.sealed.ref] for place, message in enumerate(chosen, 1)
+    )
+
+
 def _proved(message: Message, record: OpenedRecord, wanted: Sequence[Message]) -> Message:
     salt = decoded(record.salt, SALT_BYTES, f"salt of {record.ref}")
     text = hashlib.sha256(plaintext(record)).digest()

@@ -151,7 +151,9 @@ class Session:
 
     async def resume(self, turn: str, records: Sequence[OpenedRecord]) -> Bundle:
         """Go on with the sealed messages that a bundle with a `turn` asked for."""
-        return self._recorded(*await self.paused.resume(turn, records))
+        waiting, clear = self.paused.accept(turn, records)
+        now = await self._ruled(waiting.paused.held.plan.request)
+        return self._recorded(*await self.paused.go_on(waiting, clear, now))
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
@@ -169,11 +171,7 @@ class Session:
         return replace(bundle, record_id=self._recorder.keep(request, workspace.snapshot, bundle))
 
     async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
-        frozen = snapshot or self.snapshot()
-        policy = (await self.read_policy(request.policy)).policy
-        settings = confined(frozen.settings, policy, local_only=request.local_only)
-        if (policy, settings) != (frozen.policy, frozen.settings):
-            frozen = replace(frozen, policy=policy, settings=settings)
+        frozen = await self._ruled(request, snapshot)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READER_WAIT):
                 await asyncio.gather(*(index.wait_opened() for index in self._folders.values()))
@@ -189,10 +187,19 @@ class Session:
             texts=self._texts,
             gate=gate,
             words_only=frozenset(
-                key for key, index in self._folders.items() if not may_embed(index.reader_settings, settings)
+                key for key, index in self._folders.items() if not may_embed(index.reader_settings, frozen.settings)
             ),
         )
         return replace(request, problems=(*request.problems, *self.settings_problems, *recorded)), workspace
+
+    async def _ruled(self, request: Request, snapshot: Snapshot | None = None) -> Snapshot:
+        """The snapshot, else that of now, with the policy of this request and the settings that it leaves on."""
+        frozen = snapshot or self.snapshot()
+        policy = (await self.read_policy(request.policy)).policy
+        settings = confined(frozen.settings, policy, local_only=request.local_only)
+        if (policy, settings) != (frozen.policy, frozen.settings):
+            frozen = replace(frozen, policy=policy, settings=settings)
+        return frozen
 
     # --- records of what was answered ---
 

@@ -50,12 +50,17 @@ class Turns(Generic[T]):
         """What waits under this id; it goes on waiting. Raises when nothing does, and says why."""
         self.expire()
         if turn not in self._waiting:
-            raise _gone(self._past.get(turn, "sealed_unknown_turn"))
+            raise gone(self._past.get(turn, "sealed_unknown_turn"))
         return self._waiting[turn].what
 
     def answered(self, turn: str) -> None:
         """The client's answer was accepted: let go of the turn; whoever answers again is refused."""
         self._end(turn, "sealed_turn_replayed")
+
+    def give_up(self, turn: str, code: str) -> None:
+        """Let go of a turn for the reason that `code` names; one that is over keeps the reason it had."""
+        if turn in self._waiting:
+            self._end(turn, code)
 
     def expire(self) -> None:
         """Let go of what has waited too long. Called at every use, and by a timer when there is none."""
@@ -74,10 +79,13 @@ class Turns(Generic[T]):
             del self._past[next(iter(self._past))]
 
 
-def _gone(code: str) -> HaversackError:
+def gone(code: str) -> HaversackError:
+    """The error of whoever comes back to a turn that is over."""
     message = {
         "sealed_unknown_turn": "No request waits under this id.",
         "sealed_turn_expired": "The request has waited too long for its sealed messages and was given up.",
+        "sealed_turn_abandoned": "The client has given up this request.",
+        "sealed_turn_outdated": "Settings, policy, trust or folders are not those that the question was asked under.",
         "sealed_turn_replayed": "This request has already gone on with its sealed messages.",
     }
     return HaversackError(code, message[code], "Ask the question again.")

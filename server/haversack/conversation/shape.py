@@ -73,6 +73,17 @@ def shaped(history: Sequence[Message], family: str) -> Shaped:
     return Shaped(tuple(message for _, message in pairs), tuple(place for place, _ in pairs))
 
 
+def named(history: Sequence[Message]) -> tuple[Message, ...]:
+    """The history, where what stands for a missing result was put in before the name of the called tool was known."""
+    names = {call.id: call.name for message in history for call in message.tool_calls}
+    return tuple(
+        replace(message, name=names.get(message.tool_call_id, ""))
+        if (message.role, message.content, message.name) == (Role.TOOL, NO_RESULT, "")
+        else message
+        for message in history
+    )
+
+
 def _without_needless_summaries(pairs: list[tuple[int, Message]]) -> list[tuple[int, Message]]:
     """A summary beside its sources says everything twice, and would be summarized again."""
     held = {message.id for _, message in pairs if message.id}

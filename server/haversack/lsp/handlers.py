@@ -10,7 +10,7 @@ from typing import Any, cast
 from lsprotocol import types as lsp
 
 from haversack import __version__
-from haversack.lsp import from_lsp, protocol, records, to_lsp
+from haversack.lsp import from_lsp, protocol, records, sealed_messages, to_lsp
 from haversack.lsp.dispatch import Dispatcher, Handler, State
 from haversack.lsp.editor import SECTION, Editor, EditorModel
 from haversack.lsp.memory_handlers import MemoryHandlers
@@ -61,6 +61,7 @@ class Handlers:
             lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: self.did_change_watched_files,
             lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: self.did_change_workspace_folders,
             lsp.WORKSPACE_DID_CHANGE_CONFIGURATION: self.did_change_configuration,
+            protocol.ABANDON: self.abandon,
             protocol.DIAGNOSTICS: self.diagnostics,
         }
 
@@ -100,6 +101,10 @@ class Handlers:
         folders = self._session.paused.folders_of(params.turn)
         bundle = await self._session.resume(params.turn, from_lsp.records(params))
         return to_lsp.context(replace(bundle, problems=(*from_lsp.unknown_fields(unknown), *bundle.problems)), folders)
+
+    def abandon(self, params: sealed_messages.AbandonParams, unknown: tuple[str, ...]) -> None:
+        del unknown
+        self._session.paused.abandon(params.turn)
 
     def index_status(self, params: protocol.IndexParams, unknown: tuple[str, ...]) -> protocol.IndexStatusResult:
         del unknown

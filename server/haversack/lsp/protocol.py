@@ -14,7 +14,7 @@ from haversack.lsp import memories
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
 from haversack.lsp.routing import Cost, FailedModel, Route, Skip
-from haversack.lsp.sealed_messages import ContinueParams, Sealed, ToolCall
+from haversack.lsp.sealed_messages import AbandonParams, ContinueParams, Sealed, ToolCall
 from haversack.lsp.selection import DocumentFocus, DocumentIdentity, DocumentSection, SelectParams
 from haversack.lsp.supplied_messages import (
     Content,
@@ -363,6 +363,7 @@ class ErrorData:
 
 CONTEXT = "haversack/context"
 CONTINUE = "haversack/continue"
+ABANDON = "haversack/abandon"
 PREVIEW = "haversack/preview"
 SELECT = "haversack/select"
 INDEX_STATUS = "haversack/index/status"
@@ -386,7 +387,7 @@ REQUESTS: Mapping[str, tuple[type, type]] = {
 }
 """Request method to the classes of its parameters and its result."""
 
-NOTIFICATIONS: Mapping[str, type] = {DIAGNOSTICS: DiagnosticsParams}
+NOTIFICATIONS: Mapping[str, type] = {ABANDON: AbandonParams, DIAGNOSTICS: DiagnosticsParams}
 
 
 def params_class(method: str) -> type | None:

@@ -46,6 +46,11 @@ class OpenedRecord:
 
 
 @attrs.frozen
+class AbandonParams:
+    turn: str
+
+
+@attrs.frozen
 class ContinueParams:
     turn: str
     records: tuple[OpenedRecord, ...]
