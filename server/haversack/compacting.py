@@ -24,10 +24,11 @@ ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """`note` says what was done, or why nothing was; `target` is the size that was aimed at, in tokens."""
+    """`note` says what was done, or why nothing was. In tokens: `target`, what was aimed at; `window`, the model's."""
 
     history: History
     target: int
+    window: int
     note: str
     problems: tuple[Problem, ...] = ()
 
@@ -38,11 +39,14 @@ async def shorten(
     conversations: Conversations,
     model: str | None = None,
     budget: int | None = None,
+    *,
+    conversation: str = "",
+    local_only: bool = False,
 ) -> Shortened:
     """The conversation in `budget` tokens; without one, in what compaction aims at in the model's window, and in no
     more than that part of its own size. Raises `context_window_exceeded` when a budget is too small for what must stay.
     """
-    settings = confined(snapshot.settings, snapshot.policy)
+    settings = confined(snapshot.settings, snapshot.policy, local_only=local_only)
     snapshot = replace(snapshot, settings=settings)
     resolved = catalogue.resolve(model or catalogue.load().default_model, settings, snapshot.policy.models)
     count = counter(resolved.tokenizer)
@@ -50,7 +54,9 @@ async def shorten(
     window = min(resolved.window, settings.context_window or resolved.window)
     target = budget or int(AIM_SHARE * min(window * settings.compact_share, before))
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders), snapshot.policy)
-    held = conversations.held(Request("", history=tuple(messages)), snapshot)
+    held = conversations.held(
+        Request("", history=tuple(messages), conversation=conversation, local_only=local_only), snapshot
+    )
     held = replace(held, barred=may_not_leave(messages, privacy) if held.remote else frozenset[int]())
     config = CompactConfig.of(settings, resolved.family)
     shrink = partial(compact, messages, Room(target, target, target), count, config)
@@ -67,8 +73,8 @@ async def shorten(
         if budget is not None:
             raise
         kept = History(tuple(messages), CompactTier.NONE, before, before)
-        return Shortened(kept, target, f"Nothing was shortened. {error.message}", problems)
+        return Shortened(kept, target, window, f"Nothing was shortened. {error.message}", problems)
     if history.tier is CompactTier.NONE:
         note = f"Nothing was shortened: {history.tokens_before:,} tokens fit into {target:,} as they are."
-        return Shortened(history, target, note, problems)
-    return Shortened(history, target, history.note, problems)
+        return Shortened(history, target, window, note, problems)
+    return Shortened(history, target, window, history.note, problems)

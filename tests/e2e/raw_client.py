@@ -33,6 +33,7 @@ class RawClient:
         self.answers: list[Message] = []
         self.sent: list[Message] = []  # notifications and requests from the server
         self.replies: dict[str, Any] = {}  # what to answer the server's requests with, by method
+        self.silent: set[str] = set()  # methods of the server's requests that get no answer
         self.errors = b""
         self._arrived: queue.Queue[Message | None] = queue.Queue()
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._read, self._read_errors)]
@@ -76,7 +77,7 @@ class RawClient:
             assert message is not None, f"the server ended: {self.errors.decode()}"
             if "method" in message:
                 self.sent.append(message)
-                if "id" in message:
+                if "id" in message and message["method"] not in self.silent:
                     self.send({"jsonrpc": "2.0", "id": message["id"], "result": self.replies.get(message["method"])})
                 continue
             self.answers.append(message)

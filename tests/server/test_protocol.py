@@ -13,7 +13,17 @@ import pytest
 from e2e.fakes import CANARY, bundle
 
 from haversack.documents import Documents
-from haversack.lsp import from_lsp, memories, protocol, records, sealed_messages, supplied_messages, to_lsp, wire
+from haversack.lsp import (
+    conversation,
+    from_lsp,
+    memories,
+    protocol,
+    records,
+    sealed_messages,
+    supplied_messages,
+    to_lsp,
+    wire,
+)
 from haversack.lsp.json_rpc import Code
 from haversack.lsp.server import _Discreet
 from haversack.lsp.transport import MAX_BODY, BadFrame, FrameParser
@@ -33,7 +43,7 @@ def test_document_names_every_method_and_field() -> None:
     """Names and order of fields, method names and error codes in the document are those of the code."""
     classes = {
         cls
-        for module in (protocol, memories, records, sealed_messages, supplied_messages)
+        for module in (protocol, conversation, memories, records, sealed_messages, supplied_messages)
         for cls in vars(module).values()
         if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
     }
@@ -50,7 +60,15 @@ def test_document_names_every_method_and_field() -> None:
 def test_document_marks_optional_parameters() -> None:
     """A parameter with a default is called optional, one without is not."""
     closed = [cls for cls in vars(supplied_messages).values() if isinstance(cls, type) and attrs.has(cls)]
-    for cls in (protocol.ContextParams, protocol.Mention, protocol.HistoryMessage, protocol.Supplied, *closed):
+    for cls in (
+        protocol.ContextParams,
+        conversation.CompactParams,
+        conversation.ProviderMessages,
+        protocol.Mention,
+        protocol.HistoryMessage,
+        protocol.Supplied,
+        *closed,
+    ):
         section = DOCUMENT.split(f"### {cls.__name__}\n")[1].split("\n#")[0]
         for field in attrs.fields(cls):
             row = next(line for line in section.splitlines() if line.startswith(f"| `{wire.camel(field.name)}` |"))

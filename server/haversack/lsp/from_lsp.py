@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 
 from haversack import sealed, types, uris
 from haversack.documents import Documents, Edit, Encoding
-from haversack.lsp import protocol, sealed_messages, supplied
+from haversack.lsp import protocol, provider_history, sealed_messages, supplied
 from haversack.policy.demands import FAILURES
 from haversack.policy.providers import provider_name
 from haversack.types import InvalidRequest
@@ -41,14 +41,13 @@ def request(
     _limit(params)
     items, malformed = supplied.items(params.supplied, _whole_lines)
     unknown = (*unknown, *supplied.unknown_fields(params.supplied, MOST_UNKNOWN - len(unknown)))
-    history = tuple(_message(each, f"params.history[{n}]") for n, each in enumerate(params.history))
-    sealed.check_places(history)
+    past = history(params.history, params.provider_history)
     return types.Request(
         text=params.text,
         folder=find_folder(params.workspace_folder) if params.workspace_folder else "",
         active=_active(params.active_document, documents) if params.active_document else None,
         mentions=tuple(_mention(each, f"params.mentions[{n}]") for n, each in enumerate(params.mentions)),
-        history=history,
+        history=past,
         model=params.model,
         budget_tokens=params.budget_tokens,
         supplied=items,
@@ -66,6 +65,25 @@ def request(
         failed=tuple(_failed(each, f"params.failed[{n}]") for n, each in enumerate(params.failed)),
         problems=(*unknown_fields(unknown), *malformed),
     )
+
+
+def history(
+    own: Sequence[protocol.HistoryMessage], of_provider: protocol.ProviderMessages | None
+) -> tuple[types.Message, ...]:
+    """The earlier messages, in one form or the other. Raises `InvalidRequest` for both, or for more than are read."""
+    if own and of_provider is not None:
+        raise InvalidRequest("params.providerHistory: stands beside params.history.", "Send the conversation once.")
+    for name, sent in (("history", own), ("providerHistory.messages", of_provider.messages if of_provider else ())):
+        if len(sent) > MOST_MESSAGES:
+            raise InvalidRequest(
+                f"params.{name}: {len(sent):,} items; a request may bring {MOST_MESSAGES:,}.",
+                "Bring the ones that matter most.",
+            )
+    found = provider_history.read(of_provider) or tuple(
+        _message(each, f"params.history[{n}]") for n, each in enumerate(own)
+    )
+    sealed.check_places(found)
+    return found
 
 
 def selection(
@@ -105,7 +123,6 @@ def _focus(focus: protocol.DocumentFocus) -> types.DocumentFocus | None:
 def _limit(params: protocol.ContextParams) -> None:
     for name, values, most in (
         ("mentions", params.mentions, MOST_MENTIONS),
-        ("history", params.history, MOST_MESSAGES),
         ("supplied", params.supplied, MOST_SUPPLIED),
         ("needs", params.needs, MOST_OF_A_ROUTE),
         ("providers", params.providers or (), MOST_OF_A_ROUTE),

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 
 from haversack import __version__
 from haversack.lsp import from_lsp, protocol, records, sealed_messages, to_lsp
+from haversack.lsp.conversation_handlers import ConversationHandlers
 from haversack.lsp.dispatch import Dispatcher, Handler, State
 from haversack.lsp.editor import SECTION, Editor, EditorModel
 from haversack.lsp.memory_handlers import MemoryHandlers
@@ -49,6 +50,7 @@ class Handlers:
             protocol.RECORDS_GET: self.records_get,
             protocol.RECORDS_VERIFY: self.records_verify,
             **MemoryHandlers(self._session).requests(),
+            **ConversationHandlers(self._session).requests(),
         }
 
     def _notifications(self) -> Mapping[str, Handler]:
@@ -93,7 +95,7 @@ class Handlers:
         snapshot = self._session.snapshot()
 
         async def reply() -> protocol.ContextResult:
-            return to_lsp.context(await ask(request, snapshot), snapshot.folders)
+            return to_lsp.context(await ask(request, snapshot), snapshot.folders, params.provider_history)
 
         return reply()
 

@@ -10,11 +10,19 @@ from typing import Any
 
 import attrs
 
-from haversack.lsp import memories
+from haversack.lsp import conversation, memories
+from haversack.lsp.conversation import (
+    HistoryMessage,
+    HistoryReport,
+    Image,
+    Problem,
+    PromptMessage,
+    ProviderMessages,
+)
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
 from haversack.lsp.routing import Cost, FailedModel, Route, Skip
-from haversack.lsp.sealed_messages import AbandonParams, ContinueParams, Sealed, ToolCall
+from haversack.lsp.sealed_messages import AbandonParams, ContinueParams, ToolCall
 from haversack.lsp.selection import DocumentFocus, DocumentIdentity, DocumentSection, SelectParams
 from haversack.lsp.supplied_messages import (
     Content,
@@ -30,6 +38,7 @@ from haversack.types import Priority
 __all__ = ["MAX_UINT", "ContinueParams", "DocumentFocus", "DocumentIdentity", "DocumentSection", "Position"]
 __all__ += ["Range", "SelectParams", "ToolCall"]
 __all__ += ["Cost", "FailedModel", "Route", "Share", "Skip", "Uint"]
+__all__ += ["HistoryMessage", "Image", "Problem", "PromptMessage", "ProviderMessages"]
 
 
 # --- parameters -------------------------------------------------------------------------------------------------
@@ -48,27 +57,6 @@ class Mention:
     value: str
     kind: str | None = None
     range: Range | None = None
-
-
-@attrs.frozen
-class Image:
-    reference: str
-    tokens: Uint
-
-
-@attrs.frozen
-class HistoryMessage:
-    role: str
-    content: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str = ""
-    name: str = ""
-    pinned: bool = False
-    origins: tuple[str, ...] = ()
-    id: str = ""
-    summary_of: tuple[str, ...] = ()
-    images: tuple[Image, ...] = ()
-    sealed: Sealed | None = None
 
 
 @attrs.frozen
@@ -94,6 +82,7 @@ class ContextParams:
     active_document: ActiveDocument | None = None
     mentions: tuple[Mention, ...] = ()
     history: tuple[HistoryMessage, ...] = ()
+    provider_history: ProviderMessages | None = None
     model: str | None = None
     budget_tokens: Uint | None = None
     supplied: tuple[Any, ...] = ()  # `Supplied`, read one by one: one that does not fit costs itself alone
@@ -153,31 +142,11 @@ class DiagnosticsParams:
 
 
 @attrs.frozen
-class Problem:
-    stage: str
-    code: str
-    message: str
-    remedy: str
-
-
-@attrs.frozen
-class PromptMessage:
-    role: str
-    content: str
-    tool_calls: tuple[ToolCall, ...]
-    tool_call_id: str
-    name: str
-    id: str
-    summary_of: tuple[str, ...]
-    origins: tuple[str, ...]
-    images: tuple[Image, ...]
-
-
-@attrs.frozen
 class Prompt:
     messages: tuple[PromptMessage, ...]
     tokens: int
     stable_chars: int
+    provider_messages: ProviderMessages | None
 
 
 @attrs.frozen
@@ -275,29 +244,6 @@ class Manifest:
 
 
 @attrs.frozen
-class Summary:
-    by: str
-    messages: tuple[int, ...]
-    ids: tuple[str, ...]
-    origins: tuple[str, ...]
-    tokens_before: int
-    tokens_after: int
-
-
-@attrs.frozen
-class HistoryReport:
-    tier: str
-    tokens_before: int
-    tokens_after: int
-    warning: bool
-    note: str
-    state: str
-    used: int
-    percent: float
-    summaries: tuple[Summary, ...]
-
-
-@attrs.frozen
 class ContextResult:
     status: str
     prompt: Prompt
@@ -384,6 +330,7 @@ REQUESTS: Mapping[str, tuple[type, type]] = {
     RECORDS_GET: (RecordParams, RecordResult),
     RECORDS_VERIFY: (RecordParams, RecordVerifyResult),
     **memories.REQUESTS,
+    **conversation.REQUESTS,
 }
 """Request method to the classes of its parameters and its result."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 
 from haversack import types, uris
-from haversack.lsp import protocol, sealed_messages, supplied_messages
+from haversack.lsp import conversation, protocol, provider_history, sealed_messages, supplied_messages
 from haversack.lsp.protocol import Uint
 from haversack.lsp.records import RecordEntry, RecordResult, RecordsResult, RecordSummary, RecordVerifyResult
 from haversack.record_form import Record, summary
@@ -22,21 +22,25 @@ from haversack_index.types import IndexState, IndexStatus
 _UNREADY = {IndexState.READY: 0, IndexState.DEGRADED: 1, IndexState.INDEXING: 2, IndexState.SCANNING: 3}
 
 
-def context(bundle: types.Bundle, folders: Sequence[Folder]) -> protocol.ContextResult:
+def context(
+    bundle: types.Bundle, folders: Sequence[Folder], as_given: protocol.ProviderMessages | None = None
+) -> protocol.ContextResult:
+    """`as_given` is the history in a provider's form, in which the prompt is written as well."""
     roots = {folder.key: folder.root for folder in folders}
     return protocol.ContextResult(
         status=bundle.status,
         prompt=protocol.Prompt(
-            messages=tuple(_message(each) for each in bundle.prompt.messages),
+            messages=tuple(message(each) for each in bundle.prompt.messages),
             tokens=bundle.prompt.tokens,
             stable_chars=bundle.prompt.stable_chars,
+            provider_messages=provider_history.written(bundle.prompt.messages, as_given),
         ),
         blocks=tuple(_block(each, roots.get(each.folder)) for each in bundle.blocks),
         route=_route(bundle.route),
         manifest=_manifest(bundle.manifest),
         history=history(bundle.history, bundle.route.window),
         version_hash=bundle.version_hash,
-        problems=_problems(bundle.problems),
+        problems=problems(bundle.problems),
         record_id=bundle.record_id or None,
         to_decrypt=tuple(sealed_message(each) for each in bundle.to_decrypt),
         turn=bundle.turn,
@@ -44,8 +48,8 @@ def context(bundle: types.Bundle, folders: Sequence[Folder]) -> protocol.Context
     )
 
 
-def history(report: types.History, window: int) -> protocol.HistoryReport:
-    return protocol.HistoryReport(
+def history(report: types.History, window: int) -> conversation.HistoryReport:
+    return conversation.HistoryReport(
         tier=report.tier,
         tokens_before=report.tokens_before,
         tokens_after=report.tokens_after,
@@ -55,7 +59,7 @@ def history(report: types.History, window: int) -> protocol.HistoryReport:
         used=report.used,
         percent=round(100 * report.used / window, 1),
         summaries=tuple(
-            protocol.Summary(
+            conversation.Summary(
                 by=each.by,
                 messages=each.sources,
                 ids=each.ids,
@@ -191,7 +195,7 @@ def _folder_status(folder: Folder, status: IndexStatus) -> protocol.FolderStatus
     )
 
 
-def _message(message: types.Message) -> protocol.PromptMessage:
+def message(message: types.Message) -> protocol.PromptMessage:
     return protocol.PromptMessage(
         role=message.role,
         content=message.content,
@@ -310,7 +314,7 @@ def _manifest(manifest: types.Manifest) -> protocol.Manifest:
             counted=tokens.counted,
             counter=tokens.counter,
         ),
-        problems=_problems(manifest.problems),
+        problems=problems(manifest.problems),
         classification=dict(manifest.classification),
         index=dict(manifest.index),
         hash=manifest.hash,
@@ -377,5 +381,5 @@ def _selection(selection: types.Selection) -> supplied_messages.Selection:
     return supplied_messages.Selection(selection.identity, selection.n_entries, selection.n_bytes, selection.tokens)
 
 
-def _problems(problems: Sequence[types.Problem]) -> tuple[protocol.Problem, ...]:
-    return tuple(protocol.Problem(each.stage, each.code, each.message, each.remedy) for each in problems)
+def problems(found: Sequence[types.Problem]) -> tuple[protocol.Problem, ...]:
+    return tuple(protocol.Problem(each.stage, each.code, each.message, each.remedy) for each in found)
