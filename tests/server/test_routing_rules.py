@@ -77,6 +77,20 @@ def test_a_malformed_glob_matches_nothing_and_disables_no_other(bad: str) -> Non
     assert winner([rule("r", paths=(bad, "src/**"))], Intent.CHAT, "src/a.py") == "r"
 
 
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("x[ab]", "xb"), ("x[]a]", "x]"), ("[ab]x]", "ax]"), ("x\\yz", "xyz"), ("x\\*z", "x*z"),
+        ("src/*.py", "src/a.py"), ("src/a.py", "src/a.py"), ("*.test.py", "src/a.test.py"), ("a?c", "abc"),
+        ("src/**", "src/a"), ("docs/", "docs/a"), ("Straße", "src/STRASSE"),
+    ],
+)  # fmt: skip
+def test_a_glob_is_found_whatever_it_ends_with(glob: str, path: str) -> None:
+    """Globs are sorted by their plain end, which ends before wildcards, classes, escapes and slashes."""
+    assert winner([rule("r", paths=(glob,))], Intent.CHAT, path) == "r"
+    assert winner([rule("r", paths=(glob,))], Intent.CHAT, "other") == ""
+
+
 def test_the_order_is_priority_then_specificity_then_place() -> None:
     """Lower priority first; then path and intent, path, intent, none; then the order of configuration."""
     paths, intent = {"paths": ("src/**",)}, {"intent": Intent.EDIT}
@@ -103,11 +117,11 @@ def test_the_match_says_what_matched() -> None:
 GLOBS = st.sampled_from(
     ["src/**", "*.py", "/a.py", "src/auth/", "src/*/x.py", "**/x.py", "a[b", "SRC/Auth/*.ts", "docs", "src/auth", "**",
      "b/**/c", "é*"]
-)  # fmt: skip
+) | st.text("ab/*?[]\\!.", min_size=1, max_size=7)  # fmt: skip
 PATHS = st.sampled_from(
     ["a.py", "src/a.py", "src/auth/login.ts", "src/auth/x.py", "docs/b/q/c", "b/c", "b/q/c", "Docs/é.md", "x", "src",
      "src/auth"]
-)  # fmt: skip
+) | st.text("ab/].*\\", min_size=1, max_size=7)  # fmt: skip
 RULES = st.lists(
     st.builds(
         RoutingRule,

@@ -12,19 +12,23 @@ from haversack_index.globs import SPECIAL, compile_glob
 
 # Paths come up again and again in one request and the next, and never in more than this many forms.
 MAX_REMEMBERED = 20_000
+# What may not be in the plain end of a pattern; `]` may close a class, and without one `[` is malformed.
+_NOT_PLAIN = re.compile(rb"[*?\]\\/]")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """`anchored` patterns see the path from the folder's root, the others each name in it.
 
-    `head` are the directories that an anchored pattern begins with, as far as they are written out.
+    `head` are the directories that an anchored pattern begins with, as far as they are written out. `tail` is what the
+    name of each path that the pattern matches ends with.
     """
 
     expression: re.Pattern[bytes]
     anchored: bool
     directory: bool
     head: bytes = b""
+    tail: bytes = b""
 
     def matches(self, step: Step) -> bool:
         if self.directory and not step.is_directory:
@@ -56,7 +60,8 @@ def compile_pattern(line: str) -> Pattern | None:
         return None
     if expression is None:
         return None
-    return Pattern(expression, anchored, directory, _head(body.encode()) if anchored else b"")
+    plain = body.encode()
+    return Pattern(expression, anchored, directory, _head(plain) if anchored else b"", _NOT_PLAIN.split(plain)[-1])
 
 
 def steps(path: str) -> Iterator[Step]:

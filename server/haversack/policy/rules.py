@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from haversack.policy.patterns import MAX_REMEMBERED, Pattern, Step, compile_pattern, spell, steps
@@ -35,8 +35,12 @@ def match(rules: Sequence[RoutingRule], intent: Intent, paths: Iterable[str]) ->
     """The first rule that matches, by priority, then by how much it asks (paths and intent, paths, intent, nothing),
     then in the order given. `paths` are relative to their workspace folders."""
     turn = tuple(paths)
-    rule = _compiled(tuple(rules)).first(intent, turn)
-    return None if rule is None else Match(rule, *_because(rule, turn))
+    compiled = _compiled(tuple(rules))
+    won = compiled.first(intent, turn)
+    if won is None:
+        return None
+    rule, path = compiled.rules[won], compiled.first_path(won, turn)
+    return Match(rule, path, _glob_for(rule, path)) if path else Match(rule)
 
 
 def specificity(rule: RoutingRule) -> int:
@@ -54,26 +58,39 @@ def glob_pattern(glob: str) -> Pattern | None:
 class _Compiled:
     """`rules` are in the order they are tried. A set of rules is the bits of a number: bit 0 is the first rule.
 
-    `anchored` globs are found by the directories they begin with, so that a path meets only those it can match.
+    `anchored` globs are found by the directories they begin with, and these and `names` by what they end with, so that
+    a path meets hardly more than those it can match.
     """
 
     given: tuple[RoutingRule, ...]
     rules: tuple[RoutingRule, ...]
     for_intent: dict[Intent, int]
     pathless: int
-    anchored: dict[bytes, tuple[_Group, ...]]
-    names: tuple[_Group, ...]
+    anchored: dict[bytes, _ByTail]
+    names: _ByTail
+    tails: frozenset[bytes]
     _paths: dict[str, int] = field(default_factory=dict[str, int])
     _directories: dict[bytes, int] = field(default_factory=dict[bytes, int])
 
-    def first(self, intent: Intent, paths: Iterable[str]) -> RoutingRule | None:
+    def first(self, intent: Intent, paths: Iterable[str]) -> int | None:
+        """The place of the first rule that holds."""
         matched = self.pathless
         known = self._paths
         for path in paths:
             rules = known.get(path)
             matched |= self._look(path) if rules is None else rules
         matched &= self.for_intent[intent]
-        return self.rules[(matched & -matched).bit_length() - 1] if matched else None
+        return (matched & -matched).bit_length() - 1 if matched else None
+
+    def first_path(self, place: int, paths: Iterable[str]) -> str:
+        """The first path that the rule at this place has a glob for; "" for a rule without paths."""
+        bit = 1 << place
+        known = self._paths
+        for path in paths if not self.pathless & bit else ():
+            rules = known.get(path)
+            if (self._look(path) if rules is None else rules) & bit:
+                return path
+        return ""
 
     def _look(self, path: str) -> int:
         if len(self._paths) >= MAX_REMEMBERED:
@@ -94,14 +111,20 @@ class _Compiled:
 
     def _of(self, step: Step) -> int:
         """The rules with a glob for this very path or directory."""
+        name, tails = step.name, self.tails
+        ends = [end for at in range(len(name) + 1) if (end := name[at:]) in tails]
         rules = 0
-        for group in self.names:
-            rules |= group.rules(step.name, step)
+        for end in ends:
+            for group in self.names.get(end, ()):
+                rules |= group.rules(name, step)
         head = step.whole
         while head:
             head = head.rpartition(b"/")[0]
-            for group in self.anchored.get(head, ()):
-                rules |= group.rules(step.whole, step)
+            by_tail = self.anchored.get(head)
+            if by_tail is not None:
+                for end in ends:
+                    for group in by_tail.get(end, ()):
+                        rules |= group.rules(step.whole, step)
         return rules
 
 
@@ -120,6 +143,8 @@ class _Group:
                     found |= bits
         return found
 
+
+_ByTail = Mapping[bytes, tuple[_Group, ...]]
 
 _kept: tuple[_Compiled, ...] = ()
 
@@ -150,12 +175,21 @@ def _compile(given: tuple[RoutingRule, ...]) -> _Compiled:
             globs[glob] = globs.get(glob, 0) | bit
     anchored: dict[bytes, list[tuple[Pattern, int]]] = {}
     names: list[tuple[Pattern, int]] = []
+    tails: set[bytes] = set()
     for glob, bits in globs.items():
         pattern = glob_pattern(glob)
         if pattern is not None:
+            tails.add(pattern.tail)
             (anchored.setdefault(pattern.head, []) if pattern.anchored else names).append((pattern, bits))
-    groups = {head: _grouped(patterns) for head, patterns in anchored.items()}
-    return _Compiled(given, ordered, for_intent, pathless, groups, _grouped(names))
+    groups = {head: _by_tail(patterns) for head, patterns in anchored.items()}
+    return _Compiled(given, ordered, for_intent, pathless, groups, _by_tail(names), frozenset(tails))
+
+
+def _by_tail(globs: Iterable[tuple[Pattern, int]]) -> _ByTail:
+    found: dict[bytes, list[tuple[Pattern, int]]] = {}
+    for pattern, bits in globs:
+        found.setdefault(pattern.tail, []).append((pattern, bits))
+    return {tail: _grouped(patterns) for tail, patterns in found.items()}
 
 
 def _grouped(globs: Sequence[tuple[Pattern, int]]) -> tuple[_Group, ...]:
@@ -166,12 +200,8 @@ def _grouped(globs: Sequence[tuple[Pattern, int]]) -> tuple[_Group, ...]:
     )
 
 
-def _because(rule: RoutingRule, paths: Iterable[str]) -> tuple[str, str]:
-    """The first path of the turn that a glob of the rule matches, and that glob."""
-    patterns = [(glob, pattern) for glob in rule.paths if (pattern := glob_pattern(glob)) is not None]
-    for path in paths if patterns else ():
-        taken = tuple(steps(spell(path)))
-        for glob, pattern in patterns:
-            if any(pattern.matches(step) for step in taken):
-                return path, glob
-    return "", ""
+def _glob_for(rule: RoutingRule, path: str) -> str:
+    """The rule's first glob that matches the path."""
+    taken = tuple(steps(spell(path)))
+    patterns = ((glob, glob_pattern(glob)) for glob in rule.paths)
+    return next(glob for glob, each in patterns if each is not None and any(map(each.matches, taken)))
