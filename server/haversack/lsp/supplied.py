@@ -197,6 +197,6 @@ def _resource(given: parts.ResourceRef) -> types.ResourceRef:
 def _distinct(values: tuple[T, ...], name: str, least: int) -> tuple[T, ...]:
     if not least <= len(values) <= LONGEST_LIST:
         raise _Fault(f"{name}: expected {least} to {LONGEST_LIST} of them")
-    if len(set(values)) < len(values):
+    if len(values) > 1 and len(set(values)) < len(values):
         raise _Fault(f"{name}: one is given twice")
     return values

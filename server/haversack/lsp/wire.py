@@ -60,8 +60,8 @@ def unknown_fields(raw: object, cls: object, path: str = "params") -> Iterator[s
             for name, value in cast("dict[str, object]", raw).items():
                 if name not in known:
                     yield f"{path}.{name}"
-                else:
-                    yield from unknown_fields(value, known[name], f"{path}.{name}")
+                elif isinstance(value, dict | list):
+                    yield from unknown_fields(cast("object", value), known[name], f"{path}.{name}")
             return
     if isinstance(raw, list) and (kinds := get_args(cls)) and attrs.has(kinds[0]):
         for place, value in enumerate(cast("list[object]", raw)):

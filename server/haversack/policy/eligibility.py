@@ -6,7 +6,7 @@ verdicts. Cost grows with the number of items and the length of their texts, nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from haversack.policy.canonical import NotCanonical, identity
@@ -208,7 +208,7 @@ def _refuse(entry: _Entry, reason: Reason, note: str) -> bool:
     return False
 
 
-def _judged(entry: _Entry, restricted: Collection[Key]) -> Supplied:
+def _judged(entry: _Entry, restricted: Set[Key]) -> Supplied:
     eligibility = entry.item.eligibility
     verdict = Verdict(
         place=entry.place,
@@ -216,7 +216,7 @@ def _judged(entry: _Entry, restricted: Collection[Key]) -> Supplied:
         entry=entry.identity,
         selected="" if entry.reasons else entry.selected,
         reasons=entry.reasons,
-        restricted=entry.is_restricted or any(key in restricted for key in entry.keys),
+        restricted=entry.is_restricted or not restricted.isdisjoint(entry.keys),
         note=entry.note,
         eligibility=replace(eligibility, redacted=None) if eligibility and eligibility.redacted else eligibility,
     )
