@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.haversack-installed
 
-.PHONY: demo test lint types contracts unit slow mutants clean
+.PHONY: demo test lint types contracts unit slow mutants vsix e2e clean
 
 demo: $(STAMP)
 	@$(BIN)/haversack context "How does the packer decide what fits into the token budget?" --workspace . --budget 4000
@@ -39,6 +39,15 @@ slow: $(STAMP)
 # MODULES="mark route" takes some of them.
 mutants: $(STAMP)
 	$(BIN)/python benchmarks/mutants.py $(MODULES)
+
+# The VS Code extension, with the server's wheel inside. Wants npm; the Node.js it is built with is fetched through npm.
+vsix: $(STAMP)
+	cd editor-client/vscode && PATH="$$(../node24.sh):$$PATH" && npm ci --no-audit --no-fund --loglevel=error \
+	  && npm test && npm run -s package
+
+# Installs the extension in a real VS Code in headless Chromium and drives it; pictures go to docs/img.
+e2e: vsix
+	editor-client/e2e/run.sh
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,15 +1,19 @@
 """How raw values from editors become a valid `Settings`.
 
 Nothing a user writes raises here: what cannot be used is replaced by the default and reported as a `Problem`.
-`python -m haversack.config` prints `docs/settings.md`.
+`python -m haversack.config` prints `docs/settings.md`; with `--package-json FILE` it writes the settings into the
+package.json of the VS Code extension.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
+from haversack.package_settings import package
 from haversack.settings_row import Scope, Setting
 from haversack.settings_table import SETTINGS
 from haversack.settings_values import is_web_address
@@ -205,4 +209,8 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    if sys.argv[1:2] == ["--package-json"]:
+        target = Path(sys.argv[2])
+        target.write_text(package(target.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        print(page(), end="")

@@ -39,14 +39,18 @@ def mark(
 ) -> tuple[Marked, ...]:
     """One `Marked` for each candidate, in the same order. Pure."""
     supplied = {item.id: item.required for item in plan.request.supplied}
-    found = tuple(_marked(candidate, supplied, privacy, gate) for candidate in candidates)
+    unwanted = frozenset(plan.request.exclude)
+    found = tuple(_marked(candidate, supplied, privacy, gate, unwanted) for candidate in candidates)
     quotes = quotes_of(found)
     return tuple(_restricted(item) if _takes_from(item, quotes) else item for item in found)
 
 
-def _marked(candidate: Candidate, supplied: dict[str, bool], privacy: Privacy, gate: DocumentGate) -> Marked:
+def _marked(
+    candidate: Candidate, supplied: dict[str, bool], privacy: Privacy, gate: DocumentGate, unwanted: frozenset[str]
+) -> Marked:
     is_required = _is_required(candidate, supplied)
-    item = Marked(candidate, is_required, False, candidate.refused or _kept_back(candidate, gate))
+    refused = candidate.refused or _kept_back(candidate, gate) or _left_out(candidate, unwanted)
+    item = Marked(candidate, is_required, False, refused)
     return _restricted(item) if _is_restricted(candidate, privacy) else item
 
 
@@ -160,6 +164,13 @@ def _kept_back(candidate: Candidate, gate: DocumentGate) -> tuple[Reason, ...]:
     own = (gate.reason(candidate.file.path),) if candidate.file is not None else ()
     reasons = (*own, *(gate.reason_of_origin(origin) for origin in candidate.origins))
     return tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
+
+
+def _left_out(candidate: Candidate, unwanted: frozenset[str]) -> tuple[Reason, ...]:
+    """What the user left out of this question, by the id of its row or by its file."""
+    file = candidate.file
+    is_unwanted = candidate.id in unwanted or (file is not None and f"{file.folder}/{file.path}" in unwanted)
+    return (Reason.UNWANTED,) if is_unwanted else ()
 
 
 def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:

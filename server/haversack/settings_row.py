@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Scope(StrEnum):
@@ -21,13 +24,30 @@ STANDING = (Scope.USER, Scope.WORKSPACE)
 
 
 @dataclass(frozen=True, slots=True)
+class Reader(Generic[T_co]):
+    """Turns a raw value into a field's, or raises ValueError. `schema` says in JSON schema what editors offer and check
+    while it is typed; it may be narrower than what is read, never wider in its bounds."""
+
+    read: Callable[[object], T_co]
+    schema: Mapping[str, object]
+
+    def __call__(self, value: object) -> T_co:
+        return self.read(value)
+
+
+def reads(**schema: object) -> Callable[[Callable[[object], T_co]], Reader[T_co]]:
+    """Makes a `Reader` of a function, with its schema as arguments."""
+    return lambda read: Reader(read, schema)
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One row of the table. `name` comes after `haversack.`; `read` turns a raw value into the field's, or raises
     ValueError. `allowed` and `default` are what users read. `guarded`: not taken from an untrusted workspace."""
 
     name: str
     field: str
-    read: Callable[[object], object]
+    read: Reader[object]
     default: str
     allowed: str
     scopes: tuple[Scope, ...]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 from urllib.parse import urlsplit
+
+from haversack.settings_row import Reader, reads
+
+# A text that may be this long gets a box of several lines in editors that draw settings.
+_LONG_TEXT = 10_000
 
 
 def read_tokens(value: object) -> int:
@@ -19,12 +24,14 @@ def read_tokens(value: object) -> int:
     return int(read_number(value, 1_000, 10_000_000))
 
 
+@reads(type="string", pattern=r"^\s*(auto|[0-9][0-9_,]*(\.[0-9]+)?\s*[kKmM]?)?\s*$")
 def read_window_cap(value: object) -> int:
     if isinstance(value, str) and value.strip().lower() in ("", "auto"):
         return 0
     return read_tokens(value)
 
 
+@reads(type="number", minimum=0.001, maximum=100)
 def read_megabytes(value: object) -> int:
     if isinstance(value, str):
         value = re.sub(r"\s*mb\s*$", "", value, flags=re.IGNORECASE)
@@ -41,7 +48,8 @@ def read_number(value: object, low: float, high: float) -> float:
     return float(value)
 
 
-def whole_number(low: int, high: int) -> Callable[[object], int]:
+def whole_number(low: int, high: int) -> Reader[int]:
+    @reads(type="integer", minimum=low, maximum=high)
     def read(value: object) -> int:
         number = read_number(value, low, high)
         if number != int(number):
@@ -51,17 +59,20 @@ def whole_number(low: int, high: int) -> Callable[[object], int]:
     return read
 
 
+@reads(type="number", minimum=0, maximum=1)
 def read_share(value: object) -> float:
     return read_number(value, 0, 1)
 
 
-def within(low: float, high: float) -> Callable[[object], float]:
+def within(low: float, high: float) -> Reader[float]:
+    @reads(type="number", minimum=low, maximum=high)
     def read(value: object) -> float:
         return read_number(value, low, high)
 
     return read
 
 
+@reads(type="boolean")
 def read_flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -70,7 +81,10 @@ def read_flag(value: object) -> bool:
     raise ValueError(value)
 
 
-def words(limit: int) -> Callable[[object], str]:
+def words(limit: int) -> Reader[str]:
+    box = {"editPresentation": "multilineText"} if limit >= _LONG_TEXT else {}
+
+    @reads(type="string", maxLength=limit, **box)
     def read(value: object) -> str:
         if not isinstance(value, str) or len(value) > limit:
             raise ValueError(value)
@@ -79,13 +93,15 @@ def words(limit: int) -> Callable[[object], str]:
     return read
 
 
+@reads(type="string", pattern=r"^([A-Za-z_]\w{0,99})?$")
 def read_variable_name(value: object) -> str:
     if isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z_]\w{0,99})?", value.strip(), re.ASCII):
         return value.strip()
     raise ValueError("not a name of an environment variable")
 
 
-def one_of(*choices: str) -> Callable[[object], str]:
+def one_of(*choices: str) -> Reader[str]:
+    @reads(type="string", enum=[*choices])
     def read(value: object) -> str:
         if not isinstance(value, str) or value.strip().lower() not in choices:
             raise ValueError(value)
@@ -94,6 +110,7 @@ def one_of(*choices: str) -> Callable[[object], str]:
     return read
 
 
+@reads(type="string", maxLength=2_000, pattern=r"^(https?://[^\s@/]+(/\S*)?)?$")
 def read_web_address(value: object) -> str:
     address = words(2_000)(value)
     if address and not is_web_address(address):
@@ -111,12 +128,14 @@ def is_web_address(text: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
 
 
+@reads(type="object", additionalProperties={"type": ["string", "integer"]})
 def read_windows(value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         raise ValueError(value)
     return {str(name): read_tokens(window) for name, window in cast("Mapping[object, object]", value).items()}
 
 
+@reads(type="array", items={"type": "string"}, uniqueItems=True)
 def read_globs(value: object) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         raise ValueError("not a list")

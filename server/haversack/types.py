@@ -415,6 +415,7 @@ class Request:
     policy: Mapping[str, object] | None = None  # the request's own layer, as a policy file writes it
     problems: tuple[Problem, ...] = ()  # found while reading the request (an unknown field, a bad mention)
     tenant: str = ""  # whose documents the caller may see, besides those that are nobody's alone
+    exclude: tuple[str, ...] = ()  # ids of rows, and files as `folder/path`, that the user wants left out
     document: DocumentSelection | None = None  # one document is asked for, not whatever helps with the text
 
 
@@ -804,6 +805,7 @@ class Reason(StrEnum):
     OUTSIDE = "outside the workspace"
     LATE = "not reached in time"
     SECRET = "holds a secret, which was hidden"
+    UNWANTED = "you left it out"
     # Of supplied items. The first seven can come together, in this order; each of the others comes alone.
     SOURCE_AUTHORIZATION = "not authorized by its source"
     TENANT = "for another tenant"

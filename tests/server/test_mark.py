@@ -56,6 +56,15 @@ def candidate(source: Source = Source.MENTIONS, kind: Kind = Kind.FILE, path: st
     return Candidate("c", source, kind, "c", 1.0, (), "", file=file, text="" if file else "x")
 
 
+def test_what_the_user_left_out_stays_out_by_its_row_or_by_its_file() -> None:
+    wanted, other = candidate(), candidate(path="b.py")
+    for name in ("c", "ws/a.py"):
+        plan = replace(PLAN, request=replace(PLAN.request, exclude=(name,)))
+        assert mark([wanted], plan, Privacy())[0].refused == (Reason.UNWANTED,)
+    plan = replace(PLAN, request=replace(PLAN.request, exclude=("ws/a.py", "a.py", "b.py")))
+    assert mark([other], plan, Privacy())[0].refused == ()
+
+
 def restricted(item: Candidate, privacy: Privacy = SECRETS) -> bool:
     return mark([item], PLAN, privacy)[0].restricted
 

@@ -63,6 +63,7 @@ def request(
         local_only=params.local_only,
         providers=_providers(params.providers),
         failed=tuple(_failed(each, f"params.failed[{n}]") for n, each in enumerate(params.failed)),
+        exclude=params.exclude,
         problems=(*unknown_fields(unknown), *malformed),
     )
 
@@ -127,6 +128,7 @@ def _limit(params: protocol.ContextParams) -> None:
         ("needs", params.needs, MOST_OF_A_ROUTE),
         ("providers", params.providers or (), MOST_OF_A_ROUTE),
         ("failed", params.failed, MOST_OF_A_ROUTE),
+        ("exclude", params.exclude, MOST_MENTIONS),
     ):
         if len(values) > most:
             raise InvalidRequest(

@@ -98,6 +98,7 @@ class ContextParams:
     local_only: bool = False
     providers: tuple[str, ...] | None = None
     failed: tuple[FailedModel, ...] = ()
+    exclude: tuple[str, ...] = ()
 
 
 @attrs.frozen
