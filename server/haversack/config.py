@@ -7,6 +7,7 @@ package.json of the VS Code extension.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -152,7 +153,8 @@ def _settle_endpoints(values: dict[str, object], problems: list[Problem]) -> Non
 
 
 def _invalid(setting: Setting, value: object) -> Problem:
-    shown = "the value" if setting.hidden else repr(value)
+    # As it stands in the user's settings file.
+    shown = "the value" if setting.hidden else json.dumps(value, ensure_ascii=False, default=repr)
     # Long enough to recognise the value, short enough for a message box.
     shown = shown if len(shown) <= 80 else f"{shown[:79]}…"
     return _problem(

@@ -73,8 +73,10 @@ def _proved(message: Message, record: OpenedRecord, wanted: Sequence[Message]) -
     if _committed(message, text, salt) != _seal(message).commitment:
         for other in wanted:
             if _committed(other, text, salt) == _seal(other).commitment:
-                raise _wrong("sealed_record_swapped", record.ref, f"came with what belongs to {_seal(other).ref}")
-        raise _wrong("sealed_record_tampered", record.ref, "is not what was sealed")
+                raise _wrong(
+                    "sealed_record_swapped", record.ref, f"came with what belongs to {_seal(other).ref}", _REMEDY
+                )
+        raise _wrong("sealed_record_tampered", record.ref, "is not what was sealed", _REMEDY)
     if [call.id for call in record.tool_calls] != [call.id for call in message.tool_calls]:
         raise malformed(record.ref, "its tool calls are not those that its metadata name")
     return replace(message, content=record.content, tool_calls=record.tool_calls, name=record.name, sealed=None)
@@ -185,12 +187,12 @@ def check_places(history: Sequence[Message]) -> None:
     seen: set[str] = set()
     for before, seal in zip((None, *seals), seals, strict=False):
         if seal.ref in seen:
-            raise _wrong("sealed_record_duplicated", seal.ref, "is in the history more than once")
+            raise _wrong("sealed_record_duplicated", seal.ref, "is in the history more than once", _ORDER)
         seen.add(seal.ref)
         if before is not None and seal.session != before.session:
-            raise _wrong("sealed_out_of_place", seal.ref, "was sealed in another session than those before it")
+            raise _wrong("sealed_out_of_place", seal.ref, "was sealed in another session than those before it", _ORDER)
         if before is not None and seal.sequence <= before.sequence:
-            raise _wrong("sealed_out_of_place", seal.ref, "stands after a message that was sealed later")
+            raise _wrong("sealed_out_of_place", seal.ref, "stands after a message that was sealed later", _ORDER)
 
 
 def placeholder_calls(ids: Iterable[str]) -> tuple[ToolCall, ...]:
@@ -205,7 +207,7 @@ def encoded(data: bytes) -> str:
 def decoded(text: str, size: int | None, place: str) -> bytes:
     """Bytes of base64 in its one spelling (RFC 4648: standard alphabet, padded), of exactly this size."""
     try:
-        data = base64.b64decode(text, validate=True)
+        data = base64.b64decode(text)  # what is skipped here is missing in the comparison
     except (binascii.Error, ValueError):
         raise malformed(place, "is not base64") from None
     if encoded(data) != text:
@@ -233,12 +235,13 @@ def _refuse(code: str, what: str, refs: Sequence[str]) -> None:
         raise HaversackError(code, f"{refs[0]}{more} {what}.", _REMEDY, refs=list(refs[:_MOST_NAMED]))
 
 
-def _wrong(code: str, ref: str, what: str) -> HaversackError:
-    return HaversackError(code, f"{ref} {what}.", _REMEDY, refs=[ref])
+def _wrong(code: str, ref: str, what: str, remedy: str) -> HaversackError:
+    return HaversackError(code, f"{ref} {what}.", remedy, refs=[ref])
 
 
 def _shown(ref: str) -> str:
     return ref if _REF.fullmatch(ref) else "a record without a proper ref"
 
 
+_ORDER = "Send the sealed messages of one session, each once, in the order that they were sealed in."
 _REMEDY = "Send each record of `toDecrypt` once, opened and otherwise unchanged."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def test_junk_windows_are_reported(value: object) -> None:
     assert len(problems) == 1
     assert "contextWindow" in problems[0].message
     if not isinstance(value, dict):
-        assert repr(value)[:40] in problems[0].message
+        assert json.dumps(value, ensure_ascii=False)[:40] in problems[0].message
         assert "128k" in problems[0].remedy
 
 

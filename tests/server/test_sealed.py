@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from haversack import sealed, sealing
 from haversack.documents import Documents
 from haversack.lsp import from_lsp, protocol, to_lsp, wire
-from haversack.types import HaversackError, InvalidRequest, Message, Role, ToolCall
+from haversack.types import HaversackError, Image, InvalidRequest, Message, Role, ToolCall
 
 VECTORS = sorted(generate.FOLDER.glob("*.json"))
 TEXTS = st.text(max_size=60)
@@ -51,13 +52,93 @@ def judge(vector: dict[str, Any]) -> None:
 def test_each_defect_ends_in_its_error(path: Path) -> None:
     """One defect a file: the code is the expected one, and no text of any message is in the error."""
     vector = json.loads(path.read_text("ascii"))
+    error = HaversackError("", "")
     try:
         judge(vector)
-        code, told = "", ""
-    except HaversackError as error:
-        code, told = error.code, f"{error.message} {error.remedy} {error.details}"
-    assert code == vector["error"]
+    except HaversackError as raised:
+        error = raised
+    assert error.code == vector["error"]
+    told = f"{error.message} {error.remedy} {error.details}"
     assert not any(word in told for word in ("budget", "split", "look", "read_file", "Zażółć", "another session's"))
+
+
+# How an error about sealed messages begins: with the place in the request, or with the message's own name.
+PLACE = r"params\.history\[\d\]\.sealed|message:\S+|a record without a proper ref|salt(?: of message:\S+)?"
+FIELDS = {"keyId", "nonce", "commitment", "ciphertext", "session", "createdAt", "model", "ref", "salt"}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in VECTORS if json.loads(path.read_text())["error"].startswith("sealed")], ids=str
+)
+def test_each_defect_is_told_with_its_place_and_what_to_do(path: Path) -> None:
+    """The message or the field that is wrong is in the sentence, and a program finds it in the details."""
+    vector = json.loads(path.read_text("ascii"))
+    with pytest.raises(HaversackError) as raised:
+        judge(vector)
+    error = raised.value
+    told = re.fullmatch(rf"({PLACE}):?(?: \(and (\d) more\))? \S.*\w\.", error.message)
+    assert told, error.message
+    assert "None" not in error.message
+    assert error.remedy.endswith(".")
+    field = path.stem.split("_")[1]
+    assert error.code != "sealed_malformed" or field not in FIELDS or field in error.message
+    if error.code.startswith("sealed_record") or error.code == "sealed_out_of_place":
+        refs = error.details["refs"]
+        assert isinstance(refs, list)
+        assert (refs[0], told[2]) == (told[1], str(len(refs) - 1) if len(refs) > 1 else None)
+        assert ("toDecrypt" in error.remedy) == (vector["stage"] == "continue")
+    if error.code == "sealed_version_unsupported":
+        assert error.details["version"] == vector["history"][0]["sealed"]["envelope"]["version"]
+
+
+def test_the_bound_bytes_are_json_in_one_spelling() -> None:
+    """All that is in the clear, with keys in order: what another client has to bind as well."""
+    message = seal(Message(Role.USER, "x", images=(Image("shot.png", 85),), id="m1", origins=("ws/a.py",)))
+    assert message.sealed is not None
+    envelope = message.sealed.envelope
+    assert json.loads(sealed.associated_data(message)) == {
+        "commitment": message.sealed.commitment,
+        "createdAt": message.sealed.created_at,
+        "envelope": {
+            "algorithm": "xchacha20poly1305",
+            "keyId": envelope.key_id,
+            "nonce": envelope.nonce,
+            "version": 1,
+        },
+        "id": "m1",
+        "images": [{"reference": "shot.png", "tokens": 85}],
+        "model": message.sealed.model,
+        "origins": ["ws/a.py"],
+        "pinned": False,
+        "ref": "message:0",
+        "role": "user",
+        "sequence": 0,
+        "session": "s",
+        "summaryOf": [],
+        "tokens": message.sealed.tokens,
+        "toolCallId": "",
+        "toolCallIds": [],
+    }
+
+
+def test_names_of_the_longest_length_are_taken() -> None:
+    """200 characters for session, time and model, 201 for none of them."""
+    long = "x" * 200
+    assert seal(Message(Role.USER, "x"), session=long).sealed is not None
+    with pytest.raises(HaversackError, match=r"^message:0: session is longer than 200 characters\.$"):
+        seal(Message(Role.USER, "x"), session=f"{long}x")
+
+
+def test_chosen_messages_keep_the_numbers_of_the_history() -> None:
+    """Sealed ones those of the whole history, those in the clear their place among the chosen; both from 1."""
+    history = tuple(seal(Message(Role.USER, "x"), at=at) for at in range(3))
+    clear = Message(Role.USER, "a summary")
+    assert sealed.numbers(history, (clear, history[1], history[2], clear)) == (1, 2, 3, 4)
+    assert sealed.numbers(history, (history[2],)) == (3,)
+
+
+def test_placeholder_calls_say_nothing_but_their_ids() -> None:
+    assert sealed.placeholder_calls(["a"]) == (ToolCall("a", "", ""),)
 
 
 def test_the_vectors_are_what_their_script_makes() -> None:
