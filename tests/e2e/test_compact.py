@@ -62,6 +62,8 @@ def test_the_editors_model_writes_summaries_and_what_is_restricted_is_kept_from_
         assert done["history"]["tier"] == "MULTI_CHUNK"
         assert any("They spoke of parts." in each["content"] for each in done["messages"])
         assert asked(client)
+        params = [each["params"] for each in client.sent if each["method"] == "haversack/summarize"]
+        assert all(each["maxTokens"] > 0 and each["timeoutMs"] == 20_000 for each in params)
         assert not any("FALCON" in text for text in asked(client))
         assert client.shutdown() == 0
 

@@ -256,9 +256,11 @@ def test_everything_with_an_endpoint_is_guarded() -> None:
     """A new endpoint setting cannot forget the guard."""
     about_services = [s for s in SETTINGS if "endpoint" in s.name or s.name.startswith(("embedding.", "searchTerms."))]
     assert all(setting.guarded or setting.scopes == (Scope.USER,) for setting in about_services)
+    summaries = {s.name for s in SETTINGS if s.name.startswith("summarizer.") and s.guarded}
+    assert summaries == {f"summarizer.{name}" for name in ("provider", "endpoint", "model", "ahead")}
 
 
-@pytest.mark.parametrize("name", ["embedding.keyVariable", "searchTerms.keyVariable"])
+@pytest.mark.parametrize("name", ["embedding.keyVariable", "searchTerms.keyVariable", "summarizer.keyVariable"])
 def test_keys_are_named_by_the_user_alone_and_never_shown(name: str) -> None:
     """A workspace cannot choose which variable is sent out; a key in the place of a name is not repeated."""
     for trusted in (True, False):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from gathering import World
 
 from haversack import pipeline
+from haversack.compact import Held
 from haversack.conversations import Conversations
+from haversack.outbound import transport
 from haversack.pipeline import Services
-from haversack.summarize import Endpoint, port_of, write
+from haversack.summarize import AT_ONCE, Endpoint, port_of, write
 from haversack.types import (
     Batch,
     Bundle,
@@ -213,3 +217,92 @@ def test_near_the_limit_summaries_are_written_ahead_where_that_is_allowed(world:
     assert bundle.history.tier is CompactTier.NONE
     assert bool(port.asked) == (ahead and bundle.history.warning)
     assert bundle.history.warning
+
+
+@pytest.mark.asyncio
+async def test_the_server_gets_the_key_that_the_setting_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a bearer token; no setting, no header; a variable that is not set is a problem and nothing is sent."""
+    heard: list[str | None] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(self.headers.get("authorization"))
+            self.rfile.read(int(self.headers["content-length"]))
+            body = b'{"choices": [{"message": {"content": "short"}}]}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    monkeypatch.setenv("TALK_KEY", "k-123")
+    server = HTTPServer(("127.0.0.1", 0), Answer)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    codes: list[list[str]] = []
+    try:
+        for variable in ("TALK_KEY", "", "TALK_KEY_THAT_IS_NOT_SET"):
+            settings = Settings(
+                summarizer="openai",
+                summarizer_endpoint=f"http://127.0.0.1:{server.server_port}",
+                summarizer_model="tiny",
+                summarizer_key_variable=variable,
+            )
+            port = port_of(settings, None, transport(settings))
+            assert port is not None
+            written, problems = await write((BATCH,), port, settings)
+            codes.append([*(each.text for each in written.values()), *(problem.code for problem in problems)])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert heard == ["Bearer k-123", None]
+    assert codes == [["short"], ["short"], ["no_key"]]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_longer_than_what_it_stands_for_is_no_summary() -> None:
+    """Also where its tokens would allow for more."""
+    batch = replace(BATCH, text="short text", most=600)
+    written, problems = await write((batch,), FakePort("a longer text than that"), Settings())
+    assert (written, [problem.code for problem in problems]) == ({}, ["summary_too_long"])
+
+
+@pytest.mark.asyncio
+async def test_no_more_than_a_few_are_asked_at_once() -> None:
+    """Ten batches, four calls; the others wait for the same deadline and are never sent."""
+    port = FakePort(None)
+    await write([replace(BATCH, key=f"batch:{n}") for n in range(10)], port, Settings(summarizer_timeout_ms=100))
+    assert len(port.asked) == AT_ONCE
+
+
+@pytest.mark.asyncio
+async def test_what_is_written_ahead_runs_once_and_ends_with_the_session(world: World) -> None:
+    """A second turn meanwhile starts no second round, and closing cancels the call."""
+    workspace = replace(world, settings=replace(world.settings, summarize_ahead=True)).workspace()
+    port = FakePort(None)
+    conversations = Conversations(lambda settings, editor: port)
+    request = Request("and now?", history=history(6), model=LOCAL_MODEL)
+    bundle = await pipeline.run(request, workspace, Services(conversations=conversations))
+    for _ in range(2):
+        conversations.remember(request, workspace.snapshot, bundle)
+        await asyncio.sleep(0.01)
+    assert bundle.history.ahead
+    assert len(port.asked) == len(bundle.history.ahead)
+    conversations.close()
+    await asyncio.sleep(0.01)
+    assert port.cancelled
+
+
+@pytest.mark.asyncio
+async def test_of_many_conversations_the_oldest_leave_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a server that runs for weeks holds no more than a few."""
+    monkeypatch.setattr("haversack.conversations.MOST_WRITTEN", 3)
+    conversations = Conversations(lambda settings, editor: FakePort())
+    batches = [replace(BATCH, key=f"batch:{n}") for n in range(5)]
+    for batch in batches:
+        await conversations.write((batch,), Held(model=True), Settings())
+    held = conversations.held(Request("why?"), Snapshot((), {}, Settings(), 0.0))
+    assert list(held.written) == ["batch:2", "batch:3", "batch:4"]
