@@ -264,7 +264,8 @@ def _needed(work: _Work, room: Room) -> tuple[Cut, ...]:
     """The batches to fold, oldest first, until the aim is reached, at what their summaries cost or may cost."""
     left = sum(work.short_costs)
     needed: list[Cut] = []
-    for each in cut(work.given, work.costs, work.fixed, room.limit):
+    barred = frozenset(at for at in range(len(work.given)) if work.is_barred((at,)))
+    for each in cut(work.given, work.costs, work.fixed, room.limit, barred):
         if left <= room.aim:
             break
         left += each.batch.most - sum(work.short_costs[at] for at in each.sources)

@@ -28,6 +28,7 @@ from haversack.types import (
     Reason,
     Route,
     Scored,
+    Source,
     Timing,
     TokenUse,
     Verdict,
@@ -143,7 +144,7 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
         tokens_after=decision.tokens_after,
         score=item.score,
         parts=item.parts,
-        why=candidate.why,
+        why=_why(candidate, decision),
         content_hash=file.content_hash if file else _text_hash(candidate.text),
         flags=tuple(flags),
         note=decision.note,
@@ -157,6 +158,16 @@ def _title(candidate: Candidate, decision: Decision, path: str | None) -> str:
     if is_text and Reason.RESTRICTED in decision.reasons:
         return label(path or candidate.kind.value)
     return label(candidate.title if candidate.file is not None else without_secrets(candidate.title))
+
+
+def _why(candidate: Candidate, decision: Decision) -> str:
+    """What led there, but no name of a definition, which these sources found in the file that was held back."""
+    if candidate.source in _NAMING_SOURCES and candidate.file is not None and Reason.RESTRICTED in decision.reasons:
+        return f"found by {candidate.source.value}"
+    return candidate.why
+
+
+_NAMING_SOURCES = frozenset({Source.SYMBOLS, Source.DIFF, Source.HYBRID})
 
 
 def _verdict(candidate: Candidate, decision: Decision) -> Verdict | None:

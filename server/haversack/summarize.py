@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from haversack.compact import Written
 from haversack.outbound import is_on_this_machine, read_key
+from haversack.policy.catalogue import is_forwarded
 from haversack.redact import hidden
 from haversack.types import Batch, HaversackError, Problem, Settings
 
@@ -56,7 +57,8 @@ class Endpoint:
 
     @property
     def remote(self) -> bool:
-        return not is_on_this_machine(self.settings.summarizer_endpoint)
+        settings = self.settings
+        return not is_on_this_machine(settings.summarizer_endpoint) or is_forwarded(settings.summarizer_model)
 
     async def ask(self, text: str, most: int, seconds: float) -> str:
         return await asyncio.to_thread(self._ask, text, most, seconds)

@@ -282,6 +282,18 @@ def test_what_no_model_may_read_is_in_no_batch() -> None:
     assert compact(history, room(400), COUNTER, held=replace(held, failed=failed)).wanted == ()
 
 
+def test_a_batch_does_not_repeat_what_no_model_may_read_before_it() -> None:
+    """The last message of the batch before is told along for understanding, unless it is kept from the model."""
+    history = (*TURNS, *RECENT)
+    free = compact(history, room(400), COUNTER, held=Held(model=True))
+    told = next(
+        at for at, each in enumerate(TURNS) if f"alone:\n{each.role.value}: {each.content}" in free.wanted[1].text
+    )
+    barred = compact(history, room(400), COUNTER, held=Held(model=True, barred=frozenset({told})))
+    assert barred.wanted
+    assert not any(TURNS[told].content in each.text for each in barred.wanted)
+
+
 def test_the_next_turn_keeps_the_summaries_of_the_last() -> None:
     """A client that sends the original messages again gets the same head, and a new digest only when it is full."""
     first = compact((*TURNS, *RECENT), room(450), COUNTER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from haversack.types import (
     Request,
     Role,
     Settings,
+    Source,
     Timing,
     TokenUse,
 )
@@ -210,4 +212,17 @@ def test_a_row_of_what_was_held_back_has_no_words_of_its_file(tmp_path: Path) ->
     rows = [row for row in bundle.manifest.items if row.path == "notes.md"]
     assert rows
     assert all(row.title == "notes.md" for row in rows)
+    assert "canary" not in repr(bundle)
+
+
+def test_a_row_of_a_held_back_change_names_no_definition_of_its_file(tmp_path: Path) -> None:
+    """Which function was changed is told of a file that the model may read, and of no other."""
+    world = World(tmp_path, {"ws": {"keys.py": "def canary_rotate():\n    return 1\n", "b.py": "x = 1\n"}})
+    git = ("git", "-c", "user.name=T", "-c", "user.email=t@t", "-c", "core.hooksPath=/dev/null")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "all")):
+        subprocess.run([*git, *words], cwd=tmp_path / "ws", check=True, capture_output=True)
+    world.write("ws", "keys.py", "def canary_rotate():\n    return 2\n")
+    world.settings = Settings(restricted_paths=("keys.py",), model="openai/gpt-4o")
+    bundle = run(pipeline.run(Request("review my changes, what did I change?"), world.workspace()))
+    assert any(row.path == "keys.py" and row.source is Source.DIFF for row in bundle.manifest.items)
     assert "canary" not in repr(bundle)

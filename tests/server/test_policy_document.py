@@ -594,6 +594,18 @@ def test_a_link_out_of_the_folder_closes(folder: Folder, tmp_path: Path) -> None
     assert read(PolicyFiles(), folder).policy.local_only
 
 
+def test_a_folder_or_a_pipe_in_its_place_leaves_no_file_open(folder: Folder) -> None:
+    """It is looked at with every question, and an open file for each would be all there are one day."""
+    path = Path(folder.root) / WORKSPACE_FILE
+    for make, remove in ((path.mkdir, path.rmdir), (lambda: os.mkfifo(path), path.unlink)):
+        make()
+        before = set(os.listdir("/dev/fd"))
+        for _ in range(3):
+            assert codes(read(PolicyFiles(), folder)) == {"unreadable"}
+        assert len(os.listdir("/dev/fd")) <= len(before)
+        remove()
+
+
 def test_a_file_that_cannot_be_read_closes(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe, a folder, a link to nothing, bytes that are no text, and too many of them."""
     path = Path(folder.root) / WORKSPACE_FILE

@@ -130,6 +130,7 @@ def test_who_is_asked_is_a_setting() -> None:
     assert port(summarizer="extract") is None
     assert port(summarizer_model="") is None
     assert port(summarizer_endpoint="https://example.com").remote
+    assert port(summarizer_model="gpt-oss:120b-cloud").remote, "the service on this machine hands it on"
 
 
 FILES = {"src/a.py": "x = 1\n"}

@@ -42,8 +42,15 @@ class Cut:
     batch: Batch
 
 
-def cut(messages: Sequence[Message], costs: Sequence[int], fixed: frozenset[int], limit: int) -> tuple[Cut, ...]:
-    """All full batches, oldest first; the last one may be shorter. `limit`: what the conversation may take.
+def cut(
+    messages: Sequence[Message],
+    costs: Sequence[int],
+    fixed: frozenset[int],
+    limit: int,
+    barred: frozenset[int] = frozenset(),
+) -> tuple[Cut, ...]:
+    """All full batches, oldest first; the last one may be shorter. `limit`: what the conversation may take. What is
+    said at the places `barred` is not repeated before the next batch.
 
     Earlier summaries are left out: a summary of a summary loses what the first one kept.
     """
@@ -58,8 +65,10 @@ def cut(messages: Sequence[Message], costs: Sequence[int], fixed: frozenset[int]
             taken = 0
         groups[-1].extend(turn)
         taken += cost
+    last = (-1, *(group[-1] for group in groups))
     return tuple(
-        Cut(tuple(group), _batch(messages, costs, group, groups[n - 1] if n else ())) for n, group in enumerate(groups)
+        Cut(tuple(group), _batch(messages, costs, group, -1 if last[n] in barred else last[n]))
+        for n, group in enumerate(groups)
     )
 
 
@@ -98,10 +107,11 @@ def transcript(messages: Sequence[Message], most: int = MESSAGE_CHARACTERS) -> s
     return "\n\n".join(parts)
 
 
-def _batch(messages: Sequence[Message], costs: Sequence[int], group: Sequence[int], before: Sequence[int]) -> Batch:
+def _batch(messages: Sequence[Message], costs: Sequence[int], group: Sequence[int], before: int) -> Batch:
+    """`before`: the place of the message just before it, -1 for none that may be repeated."""
     chosen = [messages[at] for at in group]
     n_tokens = sum(costs[at] for at in group)
-    overlap = clipped(transcript([messages[before[-1]]], OVERLAP_CHARACTERS), OVERLAP_CHARACTERS) if before else ""
+    overlap = clipped(transcript([messages[before]], OVERLAP_CHARACTERS), OVERLAP_CHARACTERS) if before >= 0 else ""
     told = f"Said just before, for understanding alone:\n{overlap}\n\nTo summarize:\n" if overlap else ""
     text = f"{INSTRUCTION}\n\n{told}{transcript(chosen)}"
     return Batch(key_of(chosen, "batch"), text, _most(n_tokens), n_tokens)

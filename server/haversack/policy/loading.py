@@ -121,10 +121,15 @@ def _read_bytes(path: str) -> bytes:
     """At most one byte more than is allowed. Raises OSError, also for what is no plain file: a pipe would never end."""
     # A link put there since the path was resolved is not followed, and opening a pipe does not wait for its writer.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    descriptor = os.open(path, flags)
+    try:
+        # Looked at before a file object is made of it: of a directory none can be, and it would stay open.
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file")
-        return file.read(MAX_BYTES + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
 
 
 def _unreadable(why: str, kind: Kind, layer: str) -> Document:
