@@ -1,14 +1,14 @@
 """What compaction of long conversations does: when it fires, what it keeps, how long it takes, what stays cached.
 
     python benchmarks/conversation.py                    # all parts
-    python benchmarks/conversation.py windows needles speed prefix
+    python benchmarks/conversation.py windows needles held-out speed prefix
 
 `windows`: how full the window is when the warning and the compaction fire, for seven windows; fails when they are more
 than 1 off 80 and 90. `needles`: which of 40 planted facts are kept; fails when the digest keeps less than 70 % of those
-that name a path, an identifier or a number at a fourth of the size. `speed`: processor time of compacting 200,000
-tokens without a model, nothing counted before; fails when the best of seven runs takes over 300 ms. `prefix`: the part
-of thirty prompts that begins as the one before did; fails under 90 % for a client that sends messages
-back as they were.
+that name a path, an identifier or a number at a fourth of the size; `held-out`: the same with other seeds, and in a
+manner that the digest was not made with. `speed`: processor time of compacting 200,000 tokens without a model, nothing
+counted before; fails when the best of seven runs takes over 300 ms. `prefix`: the part of thirty prompts that begins as
+the one before did; fails under 90 % for a client that sends messages back as they were.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from talk import KINDS, MANNERS, NAMED, Fact, made
+from talk import HELD_OUT, HELD_OUT_SEEDS, KINDS, MANNERS, NAMED, Fact, made
 
 from haversack import pipeline, tokens, uris
 from haversack.compact import CompactConfig, Held, Written, compact
@@ -129,6 +129,32 @@ def needles() -> bool:
         named = _row("digest alone, a fourth", (Message(Role.USER, alone),), facts)
         good = good and named >= 0.7
     return good
+
+
+def held_out() -> bool:
+    """Facts kept at a fourth of the size, in conversations that the digest was not made with."""
+    print("\n| manner | seed | what | kept of what names something | dropping the oldest | head and tail |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    good = True
+    for manner in HELD_OUT:
+        for seed in HELD_OUT_SEEDS:
+            messages, facts = made(manner, COUNTER.count, 100_000, seed)
+            costs = [message_tokens(message, COUNTER) for message in messages]
+            budget = sum(costs) // 4
+            others = [_named(_newest(messages, costs, budget), facts), _named(_ends(messages, costs, budget), facts)]
+            alone = (Message(Role.USER, digest(messages[:-4], budget, COUNTER)),)
+            tier = _compacted(messages, Room(budget, budget, budget)) or ()
+            for what, kept in (("without a model", tier), ("digest alone", alone)):
+                named = _named(kept, facts)
+                good = good and named >= 0.7
+                print(f"| {manner} | {seed} | {what} | {named:.0%} | {others[0]:.0%} | {others[1]:.0%} |", flush=True)
+    return good
+
+
+def _named(kept: Sequence[Message], facts: Sequence[Fact]) -> float:
+    lines = [line for message in kept for line in message.content.split("\n")]
+    wanted = [fact for fact in facts if fact.kind in NAMED]
+    return sum(fact.is_in(lines) for fact in wanted) / len(wanted)
 
 
 def _row(what: str, kept: Sequence[Message], facts: Sequence[Fact]) -> float:
@@ -284,7 +310,13 @@ async def _thirty_turns(keep_context: bool) -> list[tuple[int, int]]:
     return found
 
 
-PARTS: dict[str, Callable[[], bool]] = {"windows": windows, "needles": needles, "speed": speed, "prefix": prefix}
+PARTS: dict[str, Callable[[], bool]] = {
+    "windows": windows,
+    "needles": needles,
+    "held-out": held_out,
+    "speed": speed,
+    "prefix": prefix,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from line_builders import WordCounter
@@ -71,3 +72,20 @@ def test_no_cut_is_inside_a_letter(text: str, limit: int) -> None:
         rest = text[len(cut[:-1]) :].lstrip()
         assert not rest or not unicodedata.combining(rest[0]) or not cut[:-1] or text[len(cut) - 1].isspace()
         assert not cut[:-1].endswith("\u200d") or limit <= 2
+
+
+@pytest.mark.parametrize(
+    ("better", "other"),
+    [
+        ("--no-boot-clock", "my-own-boot-clock"),  # an option
+        ("relay::motor", "relay-motor"),  # a name in C++ or Rust
+        ("48213", "12"),  # not to be guessed
+        ("D:keys\\root", "D-keys-root"),  # a path with its drive
+    ],
+)
+def test_what_cannot_be_guessed_is_worth_more(better: str, other: str) -> None:
+    """Of two sentences alike, the digest keeps the one that names it, wherever it stands."""
+    for first, second in ((better, other), (other, better)):
+        messages = [Message(Role.USER, f"they read {first} there"), Message(Role.USER, f"they read {second} there")]
+        kept = digest(messages, 17, WordCounter()).split("\n")[1:]
+        assert kept == [f"user: they read {better} there"]

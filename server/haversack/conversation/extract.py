@@ -33,6 +33,8 @@ _HELD = 1.5
 
 # Worth of one word by what it is. A path or a name is looked for again; a number cannot be guessed.
 _PATH, _NAME, _NUMBER = 3.0, 2.0, 2.0
+# A number of one digit less than this is worth all of that: 12 can be guessed, or was said for many reasons.
+LONG_NUMBER = 5
 _CUE_WORDS: tuple[tuple[float, tuple[str, ...]], ...] = (
     # decisions
     (
@@ -82,9 +84,14 @@ _CUE_WORDS: tuple[tuple[float, tuple[str, ...]], ...] = (
 _CUES = {word: worth for worth, words in _CUE_WORDS for word in words}
 _QUESTION = 2.0
 
-_WORDS = re.compile(r"[\w@][\w'./\\:@%+-]*[\w%]|\w")
-_IS_PATH = re.compile(r"[\w.@-]*[/\\][\w./\\@:-]*[A-Za-z_][\w./\\@:-]*|[\w-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?::\d+)?")
-_IS_NAME = re.compile(r"[A-Za-z]\w*_\w+|_\w+|[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Z][A-Z0-9]{2,}|\w+(?:\.\w+)+")
+# An option keeps its dashes.
+_WORDS = re.compile(r"(?:(?<!\S)--)?[\w@][\w'./\\:@%+-]*[\w%]|\w")
+_IS_PATH = re.compile(
+    r"(?:[A-Za-z]:)?[\w.@-]*[/\\][\w./\\@:-]*[A-Za-z_][\w./\\@:-]*|[\w-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?::\d+)?"
+)
+_IS_NAME = re.compile(
+    r"[A-Za-z]\w*_\w+|_\w+|[a-z]+\d*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Z][A-Z0-9]{2,}|\w+(?:(?:\.|::)\w+)+|--[A-Za-z][\w-]+"
+)
 _HAS_DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
@@ -234,7 +241,7 @@ def _worth(word: str) -> float:
     if _IS_NAME.fullmatch(word):
         return _NAME
     if _HAS_DIGIT.search(word):
-        return _NUMBER
+        return _NUMBER * min(1.0, (1 + len(_HAS_DIGIT.findall(word))) / LONG_NUMBER)
     return 0.0
 
 
