@@ -16,7 +16,7 @@ const browser = await chromium.launch({
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 page.setDefaultTimeout(WAIT);
 const box = page.locator('.quick-input-widget input.input');
-const status = page.locator('[id="haversack.haversack.status"]');
+const status = page.locator('.statusbar-item').filter({ hasText: 'Haversack' });
 const frame = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
 const question = frame.locator('textarea');
 const rows = frame.locator('.row');
@@ -58,6 +58,7 @@ const widen = async (to) => {
   await page.mouse.down();
   await page.mouse.move(side.x + to, 400, { steps: 8 });
   await page.mouse.up();
+  await page.mouse.move(900, 400);
 };
 
 try {
@@ -84,19 +85,20 @@ try {
   await rows.first().focus();
   await page.keyboard.press(' ');
   await frame.locator('.detail table').first().waitFor();
-  await picture('panel');
   await page.keyboard.press('p');
   await frame.locator('.row.pinned').first().waitFor();
   said('a row was expanded and pinned by keys');
   const last = frame.locator('.row:not(.out):not(.pinned)').last();
-  const id = await last.getAttribute('data-id');
   await last.focus();
   await page.keyboard.press('Delete');
-  await until('the row among those left out', async () => (await frame.locator(`.row.out[data-id="${id}"]`).getAttribute('aria-label').catch(() => ''))?.includes('you left it out'));
+  await frame.locator('.row.out[aria-label*="you left it out"]').first().waitFor({ state: 'attached' });
   said('a row was left out by its key');
   await rows.first().focus();
   await page.keyboard.press('Enter');
   await page.locator('.tab.active').filter({ hasText: '.py' }).waitFor();
+  await rows.first().focus();
+  await frame.locator('.budget').scrollIntoViewIfNeeded();
+  await picture('panel');
   said('Enter opened the file of a row');
 
   settings(`${WORKSPACE}/.vscode/settings.json`, { 'haversack.contextWindow': '4k' });
@@ -128,8 +130,9 @@ try {
   said('sources, route and prompt are there');
 
   for (const title of ['Sources', 'Route', 'Prompt']) await frame.locator(`section[aria-label=${title}] .heading`).click();
-  settings(`${RUN}/data/User/settings.json`, { 'workbench.colorTheme': 'Default High Contrast' });
+  settings(`${WORKSPACE}/.vscode/settings.json`, { 'workbench.colorTheme': 'Default High Contrast' });
   await page.locator('.monaco-workbench.hc-black').waitFor();
+  await page.locator('.part.editor .view-lines').first().waitFor();
   await rows.first().focus();
   await frame.locator('body.vscode-high-contrast').waitFor();
   await picture('high-contrast');

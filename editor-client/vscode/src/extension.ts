@@ -38,7 +38,8 @@ async function start(server: Server, allowSetUp = false): Promise<void> {
   const problem = server.problem;
   if (!problem) return;
   const label = fixLabel(problem.fix);
-  void vscode.window.showErrorMessage(problem.message, label).then(async (picked) => {
+  const say = problem.fix === 'setUp' ? vscode.window.showInformationMessage : vscode.window.showErrorMessage;
+  void say(problem.message, label).then(async (picked) => {
     if (picked === label) await showFix(problem.fix);
   });
 }

@@ -120,7 +120,9 @@ function line(row: Row, at: number, total: number, actions: Actions): HTMLElemen
 }
 
 function detail(row: Row): HTMLElement {
-  const largest = Math.max(...row.parts.map((part) => Math.abs(part.value)), 1e-9);
+  // The tier says which kind comes first; beside it the other parts could not be seen.
+  const weighed = row.parts.filter((part) => part.name !== 'tier');
+  const largest = Math.max(...weighed.map((part) => Math.abs(part.value)), 1e-9);
   return el(
     'div',
     { class: 'detail' },
@@ -133,7 +135,7 @@ function detail(row: Row): HTMLElement {
         { 'aria-label': 'Parts of the score' },
         el('tr', {}, el('th', {}, 'Score'), el('th'), el('th', { class: 'number' }, row.score.toFixed(2))),
         ...row.parts.map((part) =>
-          el('tr', {}, el('td', { class: 'dim' }, part.name), el('td', { class: 'wide' }, meter(Math.abs(part.value) / largest, part.name)), el('td', { class: 'number' }, part.value.toFixed(3))),
+          el('tr', {}, el('td', { class: 'dim' }, part.name), el('td', { class: 'wide' }, weighed.includes(part) && meter(Math.abs(part.value) / largest, part.name)), el('td', { class: 'number' }, part.value.toFixed(3))),
         ),
       ),
   );
