@@ -28,7 +28,11 @@ TURNS = tuple(said(role, 60, f"{role.value}-{at}-") for at in range(4) for role 
 
 def test_no_model_reads_what_a_model_or_a_digest_wrote() -> None:
     """A summary whose messages are gone is in no batch and not in the half: it would lose what it kept."""
-    old = Message(Role.USER, "[Summary of 2 earlier messages]\nECHO " + "kept " * 60, summary_of=("x0", "x1"))
+    old = Message(
+        Role.USER,
+        "[Summary of 2 earlier messages]\nECHO src/echo.py must never fail, error 48213 " + "kept " * 60,
+        summary_of=("x0", "x1"),
+    )
     history = (old, *TURNS, *RECENT)
     first = compact(history, room(400), COUNTER, held=Held(model=True))
     failed = frozenset(each.key for each in first.wanted)
@@ -51,8 +55,7 @@ def test_sources_are_places_in_the_history_as_given() -> None:
     history = (*TURNS[1:], *RECENT)
     result = compact(history, room(180), COUNTER, CompactConfig(family="claude-4.5"))
     sources = result.summaries[0].sources
-    assert min(sources) == 0
-    assert max(sources) < len(history)
+    assert set(sources) == {at for at, message in enumerate(history) if message not in result.messages}
 
 
 def test_earlier_summaries_give_way_to_what_must_stay() -> None:

@@ -62,6 +62,7 @@ def test_a_digest_of_a_digest_quotes_its_lines_as_they_were() -> None:
     assert again.split("\n")[1:] == ["user: use a.py", "tool: error in b.py", "user: then c.py"]
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ae\u0301👩\u200d👧🏽\ufe0f🎲 "), max_size=30), st.integers(1, 30))
 def test_no_cut_is_inside_a_letter(text: str, limit: int) -> None:
     """Combining accents, joined pictures and skin tones stay with what they belong to."""
