@@ -133,7 +133,7 @@ FAMILIES: Mapping[str, FimFamily] = {
             _PIPED_PSM,
             (*_PIPED[:3], "<|file_separator|>"),
             ("<eos>", "<end_of_turn>"),
-            "google/codegemma-7b model card, For Code Completion; Google's page on CodeGemma's formatting for the files",
+            "google/codegemma-7b model card, For Code Completion; Google's page on its formatting for the files",
             many="{files}{path}\n" + _PIPED_PSM,
             file="{path}\n{text}<|file_separator|>",
         ),
