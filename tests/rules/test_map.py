@@ -15,9 +15,18 @@ PAGES = (
     "docs/protocol.md",
     "docs/policy.md",
     "docs/conversations.md",
+    "docs/memory.md",
     "docs/dependencies.md",
     "editor-client/README.md",
 )
+# Promises in each table of the policy page, numbered from 1.
+PROMISES = {
+    "Choosing what a question gets": 22,
+    "Routing and the choice of a model": 23,
+    "Selected documents": 18,
+    "Supplied candidates": 20,
+    "Sealed history: promises": 20,
+}
 
 
 def test_every_module_is_on_the_map() -> None:
@@ -52,9 +61,24 @@ def test_links_lead_somewhere(page: str) -> None:
 
 def test_tests_that_the_policy_page_names_exist() -> None:
     """A promise whose test was renamed away would be one that nobody keeps."""
-    text = "".join(file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/policy.md").read_text("utf-8")))
-    assert named - set(re.findall(r"def (test_\w+)\(", text)) == set()
+    files = {file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
+    page = (ROOT / "docs/policy.md").read_text("utf-8")
+    defined = set(re.findall(r"def (test_\w+)\(", "".join(files.values())))
+    assert set(re.findall(r"`(test_\w+)`", page)) - defined == set()
+    named = re.findall(r"`((?:[\w/]+/)?test_\w+\.py)`", page)
+    assert named
+    assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in files)] == []
+
+
+@pytest.mark.parametrize("title", PROMISES)
+def test_every_promise_has_its_row_with_a_test(title: str) -> None:
+    """A table has all its numbers, once and in order, and each row names a test."""
+    promises = (ROOT / "docs/policy.md").read_text("utf-8").split("\n## Promises and their tests\n")[1]
+    table = promises.split(f"\n### {title}\n")[1].split("\n### ")[0]
+    rows = [(found[1], line) for line in table.splitlines() if (found := re.match(r"\| (\d+(?:, \d+)*) ", line))]
+    numbers = [int(number) for given, _ in rows for number in given.split(", ")]
+    assert numbers == list(range(1, PROMISES[title] + 1))
+    assert [line for _, line in rows if not re.search(r"`(?:[\w/]+/)?test_\w+(?:\.py)?`", line)] == []
 
 
 def _code() -> list[str]:

@@ -302,6 +302,21 @@ def test_a_definition_that_does_not_fit_shows_its_signature() -> None:
     assert packed.decisions[0].detail is Detail.SIGNATURE
 
 
+def test_what_does_not_fit_is_passed_over_and_smaller_items_still_come() -> None:
+    """A miss ends nothing: room that a large item cannot use goes to the next ones, by score."""
+    notes = [
+        make_candidate(name, None, kind=Kind.MEMORY, text=f"{name} " * n_words, relevance=relevance)
+        for name, n_words, relevance in (("first", 10, 0.9), ("large", 500, 0.8), ("small", 5, 0.7), ("last", 5, 0.6))
+    ]
+    found = decisions_by_id(packed_of(tuple(notes), 200))
+    assert found == {
+        "first": (Outcome.INCLUDED, ()),
+        "large": (Outcome.EXCLUDED, (Reason.OVER_BUDGET,)),
+        "small": (Outcome.INCLUDED, ()),
+        "last": (Outcome.INCLUDED, ()),
+    }
+
+
 def test_breadth_comes_before_depth() -> None:
     """Outlines of the best files are in although better definitions could fill the room."""
     files = [make_file(f"f{at}.py", 60) for at in range(3)]

@@ -238,6 +238,14 @@ def test_every_stage_is_in_the_timings(world: World) -> None:
     assert {"classify", "mark", "route", "score", "compact", "pack", "assemble", "hybrid", "symbols"} <= names
 
 
+def test_the_stages_come_in_their_order(world: World) -> None:
+    """What is marked is routed, what is routed is scored and packed; a second turn goes through all of it again."""
+    order = ["classify", "mark", "route", "score", "compact", "pack", "assemble"]
+    for _ in range(2):
+        names = [timing.name for timing in ask(world, "how does split_budget work?").manifest.timings]
+        assert [name for name in names if name in order] == order
+
+
 def test_preview_has_the_decisions_without_content(world: World) -> None:
     """Same rows, same hashes, no text anywhere."""
     request = Request("how does split_budget work?", model=MODEL, history=(Message(Role.USER, "CANARY earlier"),))

@@ -120,3 +120,18 @@ def test_a_document_kept_back_has_one_reason_with_a_remote_model(world: World) -
     assert {row.reasons for row in bundle.manifest.items if row.path == "legal/opinion.md"} == {
         ("privileged document",)
     }
+
+
+def test_one_document_never_answers_for_another(tmp_path: Path) -> None:
+    """Two of one length, asked alike in one workspace, and the first again: each gets its own words and hash."""
+    texts = {f"{name}.md": f"# {name}\n\nHow the {name} is used.\n" for name in ("ship", "mill")}
+    workspace = World(tmp_path, {"demo": texts}).workspace()
+
+    def select_one(path: str) -> Selected:
+        return run(select(Request("", model=LOCAL, document=DocumentSelection(path)), workspace))
+
+    ship, mill, again = (select_one(path) for path in ("ship.md", "mill.md", "ship.md"))
+    assert "mill" in str(mill.bundle.blocks)
+    assert "ship" not in str(mill.bundle.blocks)
+    assert ship.bundle.version_hash != mill.bundle.version_hash
+    assert (again.bundle.version_hash, again.sections) == (ship.bundle.version_hash, ship.sections)
