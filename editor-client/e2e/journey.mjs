@@ -129,6 +129,22 @@ try {
   await page.locator('.tab.active').filter({ hasText: 'Prompt.md' }).waitFor();
   said('sources, route and prompt are there');
 
+  await command('Haversack: Add Memory');
+  for (const answer of ['Rule', 'haversack', 'Packing', 'What is required is packed first.']) {
+    await box.waitFor({ state: 'visible' });
+    await box.fill(answer);
+    const title = await page.locator('.quick-input-title').innerText();
+    await page.keyboard.press('Enter');
+    await until('the next question', async () => !(await box.isVisible()) || (await page.locator('.quick-input-title').innerText()) !== title);
+  }
+  await page.locator('.pane-header').filter({ hasText: 'Memory' }).click();
+  const note = page.locator('.pane .monaco-list-row').filter({ hasText: 'Packing' });
+  await note.click();
+  await page.locator('.tab.active').filter({ hasText: 'Packing.md' }).waitFor();
+  await page.locator('.editor-instance .view-lines').filter({ hasText: 'packed' }).first().waitFor();
+  await page.locator('.pane-header').filter({ hasText: 'Memory' }).click();
+  said('a memory was added, listed and opened');
+
   for (const title of ['Sources', 'Route', 'Prompt']) await frame.locator(`section[aria-label=${title}] .heading`).click();
   settings(`${WORKSPACE}/.vscode/settings.json`, { 'workbench.colorTheme': 'Default High Contrast' });
   await page.locator('.monaco-workbench.hc-black').waitFor();

@@ -213,10 +213,27 @@ async function open(item: Item): Promise<void> {
     editor.selection = new vscode.Selection(start.line, 0, start.line, 0);
     const range = document.validateRange(new vscode.Range(start.line, 0, last, 1000));
     editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-    if (item.range) editor.selection = new vscode.Selection(range.end, range.start);
+    // Shown and not selected: what is selected would be part of the next question.
+    if (item.range) highlight(editor, range);
   } catch {
     void vscode.window.showWarningMessage(`${item.path} cannot be opened: it may be gone since the question was asked.`);
   }
+}
+
+const shown = vscode.window.createTextEditorDecorationType({
+  isWholeLine: true,
+  backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground'),
+  borderColor: new vscode.ThemeColor('editor.rangeHighlightBorder'),
+});
+
+/** Until the cursor is moved. */
+function highlight(editor: vscode.TextEditor, range: vscode.Range): void {
+  editor.setDecorations(shown, [range]);
+  const clear = vscode.window.onDidChangeTextEditorSelection((event) => {
+    if (event.textEditor !== editor || event.kind === undefined) return;
+    editor.setDecorations(shown, []);
+    clear.dispose();
+  });
 }
 
 function problem(error: unknown): PanelState['error'] {

@@ -93,7 +93,7 @@ function line(row: Row, at: number, total: number, actions: Actions): HTMLElemen
         row.isFile && iconButton(row.pinned ? 'pinned' : 'pin', row.pinned ? 'Unpin (P)' : 'Pin: must be in (P)', () => actions.pin(row.id), row.pinned),
         iconButton(row.unwanted ? 'add' : 'close', row.unwanted ? 'Take back in (Delete)' : 'Leave out (Delete)', () => actions.exclude(row.id)),
       ),
-      el('span', { class: 'tokens dim' }, row.outcome === 'excluded' ? `(${count(row.tokens)})` : count(row.tokens)),
+      tokens(row),
     ),
     el('div', { class: 'under dim' }, meter(row.share, share), el('span', { class: 'cut', title: row.summary }, row.summary)),
   );
@@ -117,6 +117,12 @@ function line(row: Row, at: number, total: number, actions: Actions): HTMLElemen
   element.addEventListener('haversack-toggle', toggle);
   if (expanded.has(row.id)) toggle();
   return element;
+}
+
+function tokens(row: Row): HTMLElement {
+  if (row.outcome === 'excluded') return el('span', { class: 'tokens dim', title: 'What it would have cost' }, `(${count(row.tokens)})`);
+  const title = row.tokens ? 'Tokens that it added to the prompt' : 'Its lines came in with another row';
+  return el('span', { class: 'tokens dim', title }, row.tokens ? count(row.tokens) : '–');
 }
 
 function detail(row: Row): HTMLElement {
