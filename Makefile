@@ -33,7 +33,7 @@ unit: $(STAMP)
 
 # Ten thousand generated sessions, none of which may send a word of a restricted file: a quarter of an hour.
 slow: $(STAMP)
-	HAVERSACK_CASES=10000 $(BIN)/pytest -q tests/server/test_leaks.py
+	HAVERSACK_CASES=10000 $(BIN)/pytest -q tests/server/test_leaks.py tests/server/test_session_leaks.py
 
 # Deliberate faults in policy, mark, route and sealed, of which the tests must notice 85 %. Long;
 # MODULES="mark route" takes some of them.

@@ -72,7 +72,8 @@ def test_no_cut_is_inside_a_letter(text: str, limit: int) -> None:
         assert text.startswith(cut[:-1])
         rest = text[len(cut[:-1]) :].lstrip()
         assert not rest or not unicodedata.combining(rest[0]) or not cut[:-1] or text[len(cut) - 1].isspace()
-        assert not cut[:-1].endswith("\u200d") or limit <= 2
+        # A joiner before a blank joins nothing.
+        assert not cut[:-1].endswith("\u200d") or limit <= 2 or text[len(cut) - 1].isspace()
 
 
 @pytest.mark.parametrize(

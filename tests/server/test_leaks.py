@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +15,7 @@ import pytest
 from gathering import World, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from log_lines import logged
 
 from haversack import pipeline
 from haversack.types import (
@@ -99,12 +97,12 @@ CASE = st.builds(
 @given(CASE)
 def test_no_word_of_a_restricted_file_leaves(case: Case) -> None:
     """Not in the prompt, a block, a row, a problem, an error, a log record or a file that is kept."""
-    with tempfile.TemporaryDirectory() as folder, _logged() as logged:
+    with tempfile.TemporaryDirectory() as folder, logged() as lines:
         world = _world(Path(folder), case)
         answer, is_remote = _answer(world, case)
         kept = "".join(each.read_text("utf-8") for each in (Path(folder) / "cache").rglob("*.json"))
     for path in case.restricted:
-        assert canary(path) not in "".join(logged) + kept
+        assert canary(path) not in "".join(lines) + kept
         assert not is_remote or canary(path) not in answer, path
 
 
@@ -177,19 +175,3 @@ def _answer(world: World, case: Case) -> tuple[str, bool]:
     if bundle.route.model.local:
         return "", False
     return repr(bundle), True
-
-
-@contextmanager
-def _logged() -> Iterator[list[str]]:
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(logging.Formatter().format(record))  # pyright: ignore[reportAttributeAccessIssue]
-    root = logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    try:
-        yield lines
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
