@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from haversack.policy.catalogue import resolve
 from haversack.policy.costs import SHORT_REPLY, amount, estimate, needs_approval
-from haversack.types import Cost, Model, Settings
+from haversack.types import Cost, DeclaredModel, Model, Settings
 
 PRICED = Model(
     "m", "p", "f", 100_000, 8_000, "o200k", 4_000, local=False, input_price="2.50", output_price="10"
@@ -77,3 +78,24 @@ def test_no_amount(text: str) -> None:
 def test_a_price_is_that_of_the_very_model_at_its_makers(name: str, price: str) -> None:
     """A date changes nothing unless its release is listed; another size, version or host has no known price."""
     assert resolve(name, Settings()).input_price == price
+
+
+def test_a_declared_price_wins_over_the_catalogue() -> None:
+    """Each of the two for itself; what is not declared stays as the catalogue has it."""
+
+    def prices(**declared: Any) -> tuple[str, str]:
+        model = resolve("openai/gpt-4o", Settings(), (DeclaredModel("openai/gpt-4o", **declared),))
+        return model.input_price, model.output_price
+
+    known = prices()
+    assert all(known)
+    assert prices(input_price="77", output_price="88") == ("77", "88")
+    assert prices(input_price="77") == ("77", known[1])
+    assert prices(output_price="88") == (known[0], "88")
+
+
+def test_the_price_of_the_first_declaration_stands() -> None:
+    """A later one that spells the same model in another way makes it no cheaper."""
+    first, later = DeclaredModel("acme/seer", input_price="9"), DeclaredModel(" Acme/models/Seer", input_price="0")
+    assert resolve("acme/seer", Settings(), (first, later)).input_price == "9"
+    assert resolve("acme/models/seer", Settings(), (first, later)).input_price == "9"

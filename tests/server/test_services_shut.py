@@ -12,10 +12,10 @@ from e2e.fakes import FakeIndexing, FakeLine
 from gathering import World, run
 
 from haversack.gatherers import hybrid
-from haversack.policy.confinement import may_embed
+from haversack.policy.confinement import confined, may_embed
 from haversack.policy.loading import PolicyFiles
 from haversack.session import Session
-from haversack.types import Folder, Request, Settings
+from haversack.types import Folder, Policy, Request, Settings
 
 FAR = {
     "embedding.provider": "openai",
@@ -84,3 +84,16 @@ def test_a_policy_that_was_changed_back_in_time_is_read_again(tmp_path: Path) ->
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert os.stat(path).st_size == before.st_size
     assert files.merged([folder], Settings(), trusted=True).policy.local_only
+
+
+@pytest.mark.parametrize("service", ["terms", "summarizer"])
+def test_a_service_here_that_hands_on_to_another_place_is_shut_too(service: str) -> None:
+    """The address is this machine's, and the name of the model says that it runs elsewhere."""
+    policy, field = Policy(local_only=True), f"{service}_endpoint"
+
+    def left(model: str) -> str:
+        given: dict[str, Any] = {field: "http://127.0.0.1:11434", f"{service}_model": model}
+        return getattr(confined(Settings(**given), policy), field)
+
+    assert left("qwen3:480b-cloud") == ""
+    assert left("qwen3:8b") == "http://127.0.0.1:11434"
