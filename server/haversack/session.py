@@ -25,6 +25,8 @@ from haversack import config, pipeline, selecting, uris
 from haversack.config import Layer, Scope
 from haversack.conversations import Conversations
 from haversack.documents import Documents, Encoding
+from haversack.fim.complete import complete
+from haversack.fim.nouns import FimBundle, FimRequest
 from haversack.folders import Folders
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
@@ -164,6 +166,10 @@ class Session:
         request, workspace = await self._prepared(request, snapshot)
         selected = await selecting.select(request, workspace)
         return replace(selected, bundle=self._recorded(request, workspace, selected.bundle))
+
+    async def fim(self, request: FimRequest, snapshot: Snapshot | None = None) -> FimBundle:
+        """The prompt for inline completion at a cursor. Keeps no record: one is asked for at each pause of typing."""
+        return await complete(request, partial(self._prepared, snapshot=snapshot))
 
     def _recorded(self, request: Request, workspace: Workspace, bundle: Bundle) -> Bundle:
         if self._recorder is None or bundle.turn:

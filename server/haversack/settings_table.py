@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from haversack.settings_conversation import CONVERSATION
+from haversack.settings_fim import FIM
 from haversack.settings_row import ANYWHERE, STANDING, Scope, Setting
 from haversack.settings_values import (
     one_of,
@@ -195,6 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
         hidden=True,
     ),
     *CONVERSATION,
+    *FIM,
     Setting(
         "systemPrompt",
         "system_prompt",

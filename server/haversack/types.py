@@ -642,6 +642,10 @@ class Settings:
     max_sections: int = 300  # sections of a selected document
     records_keep_days: int = 30  # 0: no records are kept
     redact_secrets: bool = True  # keys and passwords are hidden from remote models
+    fim_prefix_tokens: int = 2_000  # of the text before the cursor, for inline completion
+    fim_suffix_tokens: int = 500
+    fim_context_tokens: int = 1_000  # of other files
+    fim_reply_tokens: int = 256
 
 
 # --- classify → Plan --------------------------------------------------------------------------------------------

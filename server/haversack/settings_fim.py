@@ -1,0 +1,51 @@
+"""The settings about inline completion: how much a prompt at a cursor has of the file, and of others."""
+
+from __future__ import annotations
+
+from haversack.settings_row import ANYWHERE, Setting
+from haversack.settings_values import whole_number
+
+FIM: tuple[Setting, ...] = (
+    Setting(
+        "fim.prefixTokens",
+        "fim_prefix_tokens",
+        whole_number(0, 100_000),
+        "2000",
+        "0 to 100,000 tokens",
+        ANYWHERE,
+        "How much of the text before the cursor a prompt for inline completion has, in whole lines. What the text "
+        "after the cursor leaves unused is added.",
+        "`fim.window`: where the prefix begins",
+    ),
+    Setting(
+        "fim.suffixTokens",
+        "fim_suffix_tokens",
+        whole_number(0, 100_000),
+        "500",
+        "0 to 100,000 tokens",
+        ANYWHERE,
+        "How much of the text after the cursor it has. What the text before the cursor leaves unused is added.",
+        "`fim.window`: where the suffix ends",
+    ),
+    Setting(
+        "fim.contextTokens",
+        "fim_context_tokens",
+        whole_number(0, 100_000),
+        "1000",
+        "0 to 100,000 tokens",
+        ANYWHERE,
+        "How much it has of other files, and of the file's own imports where they are above the prefix. Every token is "
+        "read again at each pause of typing, so more costs time; at 0 a completion knows its own file alone.",
+        "`fim.complete`: the share of snippets",
+    ),
+    Setting(
+        "fim.replyTokens",
+        "fim_reply_tokens",
+        whole_number(1, 8_192),
+        "256",
+        "1 to 8,192 tokens",
+        ANYWHERE,
+        "What of the model's window is left to the completion itself.",
+        "`fim.complete`: the room for the prompt in a small window",
+    ),
+)
