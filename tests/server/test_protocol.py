@@ -15,6 +15,7 @@ from e2e.fakes import CANARY, bundle
 from haversack.documents import Documents
 from haversack.lsp import (
     conversation,
+    fim,
     from_lsp,
     memories,
     protocol,
@@ -43,7 +44,7 @@ def test_document_names_every_method_and_field() -> None:
     """Names and order of fields, method names and error codes in the document are those of the code."""
     classes = {
         cls
-        for module in (protocol, conversation, memories, records, sealed_messages, supplied_messages)
+        for module in (protocol, conversation, fim, memories, records, sealed_messages, supplied_messages)
         for cls in vars(module).values()
         if isinstance(cls, type) and attrs.has(cls) and cls not in INTERNAL
     }

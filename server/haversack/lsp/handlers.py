@@ -14,6 +14,7 @@ from haversack.lsp import from_lsp, protocol, records, sealed_messages, to_lsp
 from haversack.lsp.conversation_handlers import ConversationHandlers
 from haversack.lsp.dispatch import Dispatcher, Handler, State
 from haversack.lsp.editor import SECTION, Editor, EditorModel
+from haversack.lsp.fim_handlers import FimHandlers
 from haversack.lsp.memory_handlers import MemoryHandlers
 from haversack.lsp.policy_files import PolicyFileDiagnostics
 from haversack.session import Session
@@ -51,6 +52,7 @@ class Handlers:
             protocol.RECORDS_VERIFY: self.records_verify,
             **MemoryHandlers(self._session).requests(),
             **ConversationHandlers(self._session).requests(),
+            **FimHandlers(self._session).requests(),
         }
 
     def _notifications(self) -> Mapping[str, Handler]:

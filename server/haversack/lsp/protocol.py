@@ -19,6 +19,7 @@ from haversack.lsp.conversation import (
     PromptMessage,
     ProviderMessages,
 )
+from haversack.lsp.fim import FIM, FimParams, FimPrompt
 from haversack.lsp.places import MAX_UINT, Position, Range, Share, Uint
 from haversack.lsp.records import RecordParams, RecordResult, RecordsParams, RecordsResult, RecordVerifyResult
 from haversack.lsp.routing import Cost, FailedModel, Route, Skip
@@ -38,6 +39,7 @@ from haversack.types import Priority
 __all__ = ["MAX_UINT", "ContinueParams", "DocumentFocus", "DocumentIdentity", "DocumentSection", "Position"]
 __all__ += ["Range", "SelectParams", "ToolCall"]
 __all__ += ["Cost", "FailedModel", "Route", "Share", "Skip", "Uint"]
+__all__ += ["FIM", "FimParams", "FimPrompt"]
 __all__ += ["HistoryMessage", "Image", "Problem", "PromptMessage", "ProviderMessages"]
 
 
@@ -306,6 +308,19 @@ class ErrorData:
     details: Any
 
 
+@attrs.frozen
+class FimResult:
+    prompt: FimPrompt
+    prefix: str
+    suffix: str
+    imports: str
+    snippets: tuple[Block, ...]
+    language: str
+    route: Route
+    manifest: Manifest
+    problems: tuple[Problem, ...]
+
+
 # --- the methods ------------------------------------------------------------------------------------------------
 
 CONTEXT = "haversack/context"
@@ -325,6 +340,7 @@ REQUESTS: Mapping[str, tuple[type, type]] = {
     CONTINUE: (ContinueParams, ContextResult),
     PREVIEW: (ContextParams, ContextResult),
     SELECT: (SelectParams, SelectResult),
+    FIM: (FimParams, FimResult),
     INDEX_STATUS: (IndexParams, IndexStatusResult),
     INDEX_REBUILD: (IndexParams, IndexStatusResult),
     RECORDS_LIST: (RecordsParams, RecordsResult),

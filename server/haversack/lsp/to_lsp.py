@@ -35,9 +35,9 @@ def context(
             stable_chars=bundle.prompt.stable_chars,
             provider_messages=provider_history.written(bundle.prompt.messages, as_given),
         ),
-        blocks=tuple(_block(each, roots.get(each.folder)) for each in bundle.blocks),
-        route=_route(bundle.route),
-        manifest=_manifest(bundle.manifest),
+        blocks=tuple(block(each, roots.get(each.folder)) for each in bundle.blocks),
+        route=route(bundle.route),
+        manifest=manifest(bundle.manifest),
         history=history(bundle.history, bundle.route.window),
         version_hash=bundle.version_hash,
         problems=problems(bundle.problems),
@@ -245,7 +245,7 @@ def _seal(message: types.Message, seal: types.Sealed) -> sealed_messages.Sealed:
     )
 
 
-def _block(block: types.Block, root: str | None) -> protocol.Block:
+def block(block: types.Block, root: str | None) -> protocol.Block:
     spans = block.spans
     return protocol.Block(
         title=block.title,
@@ -269,7 +269,7 @@ def _address(root: str, path: str) -> str:
     return uris.from_path(Path(root, path))
 
 
-def _route(route: types.Route) -> protocol.Route:
+def route(route: types.Route) -> protocol.Route:
     return protocol.Route(
         model=route.model.name,
         provider=route.model.provider,
@@ -292,7 +292,7 @@ def _route(route: types.Route) -> protocol.Route:
     )
 
 
-def _manifest(manifest: types.Manifest) -> protocol.Manifest:
+def manifest(manifest: types.Manifest) -> protocol.Manifest:
     tokens = manifest.tokens
     return protocol.Manifest(
         items=tuple(manifest_item(each) for each in manifest.items),
