@@ -145,6 +145,25 @@ try {
   await page.locator('.pane-header').filter({ hasText: 'Memory' }).click();
   said('a memory was added, listed and opened');
 
+  await command('Test Model: Call the Tool');
+  const answered = page.locator('.notification-toast').filter({ hasText: 'Tool: ' });
+  await answered.waitFor();
+  check(/1 models, [1-9]\d* blocks, true/.test(await answered.innerText()), await answered.innerText());
+  said('the tool answered another extension');
+  await page.keyboard.press('Control+Alt+I');
+  const chat = page.locator('.part.auxiliarybar');
+  await chat.filter({ hasText: 'Echo' }).waitFor();
+  await page.keyboard.type('@haversack how does the packer decide what fits?', { delay: 20 });
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Enter');
+  await chat.filter({ hasText: /Echo of \d+ messages with [1-9]\d* blocks/ }).waitFor();
+  await picture('chat');
+  await chat.getByText('Show what was read').click();
+  await until('its question in the view', async () => (await question.inputValue()).startsWith('how does the packer'));
+  await until('its model', async () => /remote/.test(await budget()));
+  await page.keyboard.press('Control+Alt+B');
+  said('@haversack handed its prompt to the chosen model');
+
   for (const title of ['Sources', 'Route', 'Prompt']) await frame.locator(`section[aria-label=${title}] .heading`).click();
   settings(`${WORKSPACE}/.vscode/settings.json`, { 'workbench.colorTheme': 'Default High Contrast' });
   await page.locator('.monaco-workbench.hc-black').waitFor();

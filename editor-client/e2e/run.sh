@@ -21,7 +21,11 @@ cat > "$run/data/User/settings.json" <<'J'
 J
 code=(node "$cache/code-server/node_modules/code-server/out/node/entry.js" --config /dev/null
   --user-data-dir "$run/data" --extensions-dir "$run/extensions")
-"${code[@]}" --install-extension "$root/editor-client/vscode/haversack.vsix" > "$run/install.log" 2>&1 || { cat "$run/install.log"; exit 1; }
+vsce=$root/editor-client/vscode/node_modules/.bin/vsce
+(cd "$here/model" && "$vsce" package --no-dependencies --allow-missing-repository --skip-license -o "$run/model.vsix" >/dev/null)
+for packed in "$root/editor-client/vscode/haversack.vsix" "$run/model.vsix"; do
+  "${code[@]}" --install-extension "$packed" > "$run/install.log" 2>&1 || { cat "$run/install.log"; exit 1; }
+done
 "${code[@]}" --auth none --bind-addr 127.0.0.1:0 --disable-telemetry --disable-update-check --disable-workspace-trust \
   --disable-getting-started-override --reconnection-grace-time 5 > "$run/code.log" 2>&1 &
 server=$!

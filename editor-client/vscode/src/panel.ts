@@ -230,7 +230,8 @@ const shown = vscode.window.createTextEditorDecorationType({
 function highlight(editor: vscode.TextEditor, range: vscode.Range): void {
   editor.setDecorations(shown, [range]);
   const clear = vscode.window.onDidChangeTextEditorSelection((event) => {
-    if (event.textEditor !== editor || event.kind === undefined) return;
+    const isPutThere = event.selections[0]?.isEqual(new vscode.Selection(range.start, range.start));
+    if (event.textEditor !== editor || isPutThere) return;
     editor.setDecorations(shown, []);
     clear.dispose();
   });
