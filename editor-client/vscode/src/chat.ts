@@ -41,7 +41,7 @@ export function registerChat(context: vscode.ExtensionContext, server: Server, v
       stream.button({ command: 'haversack.showChatContext', title: 'Show what was read' });
       return {};
     });
-    participant.iconPath = vscode.Uri.joinPath(context.extensionUri, 'media', 'haversack.svg');
+    participant.iconPath = new vscode.ThemeIcon('briefcase');
     return participant;
   });
   attempt('language model tools', () =>
