@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from haversack.policy.patterns import spell
 from haversack.policy.privacy import Privacy
-from haversack.types import Candidate, Message
+from haversack.types import Candidate, Message, Reason
 from haversack.workspace import Workspace
 
 
@@ -37,6 +37,25 @@ def restricted_otherwise(
     wanted = {origin: digest for origin, digest in hashes.items() if origin in found}
     private = _restricted_texts(tuple(dict.fromkeys(filter(None, wanted.values()))), privacy, workspace)
     return frozenset(links | {origin for origin, digest in wanted.items() if digest in private})
+
+
+def kept_otherwise(
+    candidates: Sequence[Candidate], history: Sequence[Message], workspace: Workspace
+) -> dict[str, Reason]:
+    """Origins that are links to documents which this reader may not have, with the reason. Blocks: as above."""
+    gate = workspace.gate
+    if not gate.active:
+        return {}
+    said = (origin for message in history for origin in message.origins)
+    told = (origin for candidate in candidates for origin in candidate.origins)
+    found: dict[str, Reason] = {}
+    for origin in {*said, *told}:
+        place = _place(origin, workspace)
+        reasons = (gate.reason(name) for name in workspace.names(*place)) if place is not None else ()
+        reason = next((each for each in reasons if each is not None), None)
+        if reason is not None:
+            found[origin] = reason
+    return found
 
 
 def _hashes(candidates: Iterable[Candidate]) -> dict[str, str]:

@@ -40,6 +40,7 @@ class Gathered:
     timings: tuple[Timing, ...]
     index: Mapping[str, object] = field(default_factory=dict[str, object])
     otherwise: frozenset[str] = frozenset()  # origins that are restricted under another name
+    kept: Mapping[str, Reason] = field(default_factory=dict[str, Reason])  # origins that are links to kept documents
 
 
 async def gather(

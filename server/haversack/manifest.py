@@ -155,18 +155,21 @@ def _row(item: Scored, decision: Decision, warnings: Sequence[str], folders: Seq
 def _title(candidate: Candidate, decision: Decision, path: str | None) -> str:
     """Headings and names of definitions are text of their file: of what was held back, the path alone is told."""
     is_text = candidate.file is not None or candidate.kind in _TITLED_BY_TEXT
-    if is_text and Reason.RESTRICTED in decision.reasons:
+    if is_text and not _HELD_BACK.isdisjoint(decision.reasons):
         return label(path or candidate.kind.value)
     return label(candidate.title if candidate.file is not None else without_secrets(candidate.title))
 
 
 def _why(candidate: Candidate, decision: Decision) -> str:
     """What led there, but no name of a definition, which these sources found in the file that was held back."""
-    if candidate.source in _NAMING_SOURCES and candidate.file is not None and Reason.RESTRICTED in decision.reasons:
+    is_held_back = candidate.file is not None and not _HELD_BACK.isdisjoint(decision.reasons)
+    if candidate.source in _NAMING_SOURCES and is_held_back:
         return f"found by {candidate.source.value}"
     return candidate.why
 
 
+# Reasons by which the reader may have no word of an item: its model may not, or the reader may not.
+_HELD_BACK = frozenset({Reason.RESTRICTED, Reason.PRIVILEGED, Reason.STRATEGY, Reason.OUTSIDE})
 _NAMING_SOURCES = frozenset({Source.SYMBOLS, Source.DIFF, Source.HYBRID})
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from haversack import sealed
-from haversack.aliases import restricted_otherwise
+from haversack.aliases import kept_otherwise, restricted_otherwise
 from haversack.assemble import Costs, assemble, fixed_cost, quoting
 from haversack.classify import classify
 from haversack.compact import NONE_HELD, CompactConfig, Held, compact
@@ -150,7 +150,8 @@ async def _found(
 
 def _traced(gathered: Gathered, request: Request, workspace: Workspace) -> Gathered:
     """With what is restricted under another name: the last that is asked of the disk."""
-    return replace(gathered, otherwise=restricted_otherwise(gathered.candidates, request.history, workspace))
+    those = gathered.candidates, request.history, workspace
+    return replace(gathered, otherwise=restricted_otherwise(*those), kept=kept_otherwise(*those))
 
 
 async def _decide_with_summaries(
@@ -201,7 +202,7 @@ def _decide(
     settings = snapshot.settings
     privacy = Privacy.compile(settings, tuple(folder.key for folder in snapshot.folders), snapshot.policy)
     privacy = replace(privacy, known_otherwise=gathered.otherwise)
-    gate = DocumentGate.of(snapshot, plan.request)
+    gate = replace(DocumentGate.of(snapshot, plan.request), otherwise=gathered.kept)
     marked = watch.timed("mark", mark, gathered.candidates, plan, privacy, gate)
     quotes = quotes_of(marked)
     past, withheld = keep_documents(plan.request.history, gate)

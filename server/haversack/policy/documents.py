@@ -6,7 +6,7 @@ cannot be understood: it then counts for every document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from haversack import uris
@@ -31,6 +31,8 @@ class DocumentGate:
     viewing: bool = False
     folders: tuple[str, ...] = ()  # spelled keys, the longest first
     problems: tuple[Problem, ...] = ()
+    # Origins that are links to documents which this reader may not have.
+    otherwise: Mapping[str, Reason] = field(default_factory=dict[str, Reason], compare=False)
 
     @classmethod
     def compile(
@@ -94,6 +96,8 @@ class DocumentGate:
         """The same for an origin, however it is spelled."""
         if not self.active:
             return None
+        if origin in self.otherwise:
+            return self.otherwise[origin]
         return next(
             (reason for path in places(origin, self.folders) if (reason := self.reason(path)) is not None), None
         )
