@@ -54,7 +54,7 @@ GROUPS = (
     Group(("policy/demands", "policy/refusals"), ("refusals", "route")),
     Group(("policy/catalogue", "policy/providers"), ("catalogue", "route")),
     Group(("policy/eligibility", "policy/entries", "policy/canonical"), ("eligibility",)),
-    Group(("policy/secrets",), ("secrets", "redact")),
+    Group(("policy/secrets",), ("secrets",)),
     Group(("policy/injection",), ("injection",)),
     Group(("policy/layers", "policy/confinement"), ("policy_document",)),
     Group(("policy/loading",), ("policy_files", "policy_document")),
