@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from line_builders import make_candidate
 from routing import LOCAL, OTHER, REMOTE, SMALL, rule
 
 from haversack.policy import catalogue
@@ -12,8 +13,10 @@ from haversack.policy.demands import Barrier, Demands, Judgement, barrier
 from haversack.policy.refusals import refusal
 from haversack.types import (
     Capability,
+    DeclaredModel,
     FailedModel,
     HaversackError,
+    Marked,
     Policy,
     RemoteMode,
     Request,
@@ -126,6 +129,8 @@ def test_a_name_of_a_policy_has_to_be_known() -> None:
     assert loss(judged("acme/oracle", must_be_known=True))[0] == "unknown_model"
     assert judged("acme/oracle").loss is None
     assert judged(REMOTE, must_be_known=True).loss is None
+    declared = Policy(models=(DeclaredModel("acme/oracle", window=9_000),))
+    assert judged("acme/oracle", policy=declared, must_be_known=True).loss is None
 
 
 def test_why_a_model_cannot_be_used_is_said_with_its_name() -> None:
@@ -144,6 +149,7 @@ def test_a_model_that_failed_before_is_passed_over(reason: str) -> None:
     code, sentence = loss(judged(REMOTE, Request("q", failed=(FailedModel("openai/GPT-4o", reason),))))
     assert code == reason
     assert "earlier try" in sentence
+    assert (sentence == "It failed on an earlier try.") is (reason == "of_the_client")
     for other in ("openai/gpt-4", "openrouter/gpt-4o"):
         assert judged(REMOTE, Request("q", failed=(FailedModel(other, reason),))).loss is None
 
@@ -153,7 +159,7 @@ def test_what_a_model_lacks_is_listed() -> None:
     wanted = (Capability.REASONING, Capability.MEMORY)
     allowed = Policy(allow_degraded=True)
     found = judged(REMOTE, wanted=wanted)
-    assert loss(found) == ("missing_capability", "It lacks reasoning and memory.")
+    assert found.loss == Skip(REMOTE, "missing_capability", "It lacks reasoning and memory.")
     assert found.degraded == ()
     assert judged(REMOTE, policy=allowed, wanted=wanted).degraded == wanted
     assert judged(REMOTE, policy=allowed, wanted=wanted, gate=wanted[1:]).degraded == ()
@@ -183,3 +189,11 @@ def test_a_barrier_says_who_put_it_there(request_: Request, policy: Policy, give
     assert (found.code, found.held) == (code, 0)
     assert found.why.startswith(why)
     assert barrier(Request("q"), (), Policy(remote_mode=RemoteMode.ASK), rule()) is None
+
+
+@pytest.mark.parametrize(("n_held", "why"), [(1, "1 required item is"), (2, "2 required items are")])
+def test_restricted_items_are_counted_in_the_barrier(n_held: int, why: str) -> None:
+    """They come before what request, policy and rule say: only leaving them out would help."""
+    items = [Marked(make_candidate(str(at), None, text="x"), required=True, restricted=True) for at in range(n_held)]
+    found = barrier(Request("q", local_only=True), items, Policy(local_only=True), None)
+    assert found == Barrier("local_only", f"{why} restricted", n_held)
