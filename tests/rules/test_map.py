@@ -39,7 +39,14 @@ def test_every_module_is_on_the_map() -> None:
 def test_every_file_on_the_map_exists() -> None:
     """Files and folders are named with their ending or a slash, within the repository or one of the packages."""
     names = [name for name in _code() if re.fullmatch(r"[\w./-]+(?:\.(?:py|toml|md)|/)", name)]
-    folders = (ROOT, ROOT / "server", ROOT / "indexers", *PACKAGES, *(ROOT / "tests").iterdir())
+    folders = (
+        ROOT,
+        ROOT / "server",
+        ROOT / "indexers",
+        ROOT / "editor-client/vscode",
+        *PACKAGES,
+        *(ROOT / "tests").iterdir(),
+    )
     assert len(names) > 30
     assert [name for name in names if not any((folder / name).exists() for folder in folders)] == []
 
