@@ -64,6 +64,23 @@ def test_a_question_about_code_gets_the_code(world: World) -> None:
     assert [row for row in bundle.manifest.items if row.path == "src/budget.py" and row.outcome is Outcome.INCLUDED]
 
 
+def test_each_row_says_why_its_item_came_up(world: World) -> None:
+    """What was named and what was found, in words of the source that brought it."""
+    request = Request("how does split_budget work in @README.md?", model=MODEL)
+    rows = ask(world, request).manifest.items
+    assert len({row.source for row in rows}) > 1
+    assert all(row.why for row in rows)
+    assert {row.why for row in rows if row.path == "README.md" and row.required} == {"you named it"}
+
+
+def test_equal_messages_each_keep_their_place(world: World) -> None:
+    """Who says "go on" twice has said it twice, and no file in the context replaces a message that names it."""
+    says = (("user", "go on"), ("assistant", "src/budget.py"), ("user", "go on"), ("assistant", "src/budget.py"))
+    history = tuple(Message(Role(role), text, origins=("demo/src/budget.py",)) for role, text in says)
+    prompt = ask(world, Request("how does split_budget work?", model=MODEL, history=history)).prompt
+    assert [(message.role.value, message.content) for message in prompt.messages[1:-1]] == list(says)
+
+
 def test_a_mention_that_cannot_be_served_has_a_row(world: World) -> None:
     """Outside, secret or unknown: the reply goes on, and the manifest says what became of each name."""
     world.write("demo", ".env", "KEY=hunter2\n")
