@@ -1,0 +1,103 @@
+"""Which pieces fill the room: signatures and windows in turns, no line twice, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from haversack.fim.crossfile.library import Library
+from haversack.fim.crossfile.pieces import Near, Piece, signatures, windows
+from haversack.fim.crossfile.receiver import bases_of, receiver_of, types_of
+from haversack.fim.crossfile.related import Related, related
+from haversack.fim.crossfile.texts import NAME
+from haversack.fim.nouns import Place
+
+# Lines that the search goes by, before and after the cursor; a line's weight halves every so many lines.
+LINES_BEFORE = 30
+LINES_AFTER = 10
+HALVING = 8
+# Part of the room for signatures; the rest is for windows alike.
+SIGNATURES_SHARE = 0.6
+MOST_DEFINERS = 4
+
+
+def near_cursor(lines: Sequence[str], line: int, column: int) -> Near:
+    weights: dict[str, float] = {}
+    for number in range(max(0, line - LINES_BEFORE), min(len(lines), line + LINES_AFTER + 1)):
+        distance = line - number if number <= line else 2 * (number - line)
+        weight = 0.5 ** (distance / HALVING)
+        for name in NAME.findall(lines[number]):
+            weights[name] = max(weights.get(name, 0.0), weight)
+    before = lines[line][:column] if line < len(lines) else ""
+    receiver = receiver_of(before)
+    types = types_of(receiver, lines, line) if receiver else ()
+    return Near(weights, types, frozenset(NAME.findall("".join(lines))))
+
+
+def with_bases(near: Near, library: Library) -> Near:
+    """The receiver's types with the classes these are made from."""
+    if not near.types:
+        return near
+    bases = [base for symbol in library.definitions(near.types) for base in bases_of(symbol.signature)]
+    return Near(near.weights, tuple(dict.fromkeys((*near.types, *bases))), near.present)
+
+
+def files_of(
+    path: str, lines: Sequence[str], language: str, near: Near, places: Sequence[Place], library: Library
+) -> list[Related]:
+    """Related files, and those that define the names in sight."""
+    found = {each.path: each for each in related(path, lines, language, frozenset(near.weights), places, library)}
+    names = sorted(near.weights, key=lambda name: (-near.weights[name], name))[:40]
+    definers: dict[str, set[str]] = {}
+    for symbol in library.definitions(tuple(dict.fromkeys((*near.types, *names)))):
+        definers.setdefault(symbol.name, set()).add(symbol.span.path)
+    for name, paths in definers.items():
+        if len(paths) > MOST_DEFINERS:
+            paths = {each for each in paths if each in found}
+        for other in sorted(paths):
+            weight = (0.9 if name in near.types else 0.7 * near.weights.get(name, 0.0)) / len(paths)
+            if other != path and (other not in found or found[other].weight < weight):
+                found[other] = Related(other, weight, f"defines {name}")
+    return sorted(found.values(), key=lambda each: (-each.weight, each.path))
+
+
+def pieces_for(
+    path: str,
+    lines: Sequence[str],
+    line: int,
+    column: int,
+    language: str,
+    places: Sequence[Place],
+    library: Library,
+    most_tokens: int,
+    count: Callable[[str], int],
+) -> list[Piece]:
+    """The pieces that fill `most_tokens`, best first; a line is in one of them at most."""
+    near = with_bases(near_cursor(lines, line, column), library)
+    files = files_of(path, lines, language, near, places, library)
+    headers = signatures(near, files, library)
+    stretches = windows(near, [(each.path, each.weight) for each in files], library)
+    taken: set[tuple[str, int]] = set()
+    shown: set[str] = set()
+    chosen: list[Piece] = []
+
+    def take(offered: Sequence[Piece], room: int) -> int:
+        for piece in offered:
+            if any((piece.path, number) in taken for number in range(piece.start, piece.end)):
+                continue
+            text = library.lines(piece.path)[piece.start : piece.end]
+            cost = sum(map(count, text)) + (0 if piece.path in shown else count(piece.path) + 2)
+            if cost > room:
+                if room < 12:
+                    break
+                continue
+            room -= cost
+            shown.add(piece.path)
+            taken.update((piece.path, number) for number in range(piece.start, piece.end))
+            chosen.append(piece)
+        return room
+
+    for_headers = int(most_tokens * SIGNATURES_SHARE)
+    left = take(headers, for_headers)
+    left = take(stretches, most_tokens - for_headers + left)
+    take(headers, left)
+    return chosen

@@ -1,0 +1,61 @@
+"""What the search for other files' lines asks of the world: paths, lines and definitions, each answered from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from haversack.fim.crossfile.imports import Paths
+from haversack.workspace import Workspace
+from haversack_index.types import Symbol
+
+# Definitions asked of the index for all the names near a cursor.
+_MOST_DEFINITIONS = 200
+_KEPT_PATHS: dict[str, tuple[int, Paths]] = {}
+
+
+class Library(Protocol):
+    def paths(self) -> Paths: ...
+    def lines(self, path: str) -> Sequence[str]:
+        """The lines of a file as it is now, () when it cannot be read."""
+        ...
+
+    def identity(self, path: str) -> str:
+        """A key that changes with the text of the file; what is told from a text is kept by it."""
+        ...
+
+    def symbols(self, path: str) -> Sequence[Symbol]: ...
+    def definitions(self, names: Sequence[str]) -> Sequence[Symbol]: ...
+
+
+class WorkspaceLibrary:
+    """One folder of a workspace: unsaved buffers answer for their files."""
+
+    def __init__(self, folder: str, workspace: Workspace) -> None:
+        self._folder = folder
+        self._workspace = workspace
+
+    def paths(self) -> Paths:
+        index = self._workspace.indexes.get(self._folder)
+        if index is None:
+            return Paths(())
+        generation = index.generation
+        known = _KEPT_PATHS.get(self._folder)
+        if known is None or known[0] != generation:
+            known = (generation, Paths([record.path for record in index.files()]))
+            _KEPT_PATHS[self._folder] = known
+        return known[1]
+
+    def lines(self, path: str) -> Sequence[str]:
+        file = self._workspace.read(self._folder, path)
+        return file.lines if file is not None else ()
+
+    def identity(self, path: str) -> str:
+        file = self._workspace.read(self._folder, path)
+        return f"{self._folder}\0{path}\0{file.content_hash}" if file is not None else ""
+
+    def symbols(self, path: str) -> Sequence[Symbol]:
+        return self._workspace.symbols(self._folder, path)
+
+    def definitions(self, names: Sequence[str]) -> Sequence[Symbol]:
+        return [each.symbol for each in self._workspace.definitions(self._folder, names, _MOST_DEFINITIONS)]
