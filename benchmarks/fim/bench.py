@@ -13,6 +13,7 @@ import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -21,9 +22,10 @@ from cursors import NAME, Case, draw, load
 from memory import MemoryLibrary
 from rivals import RIVALS
 
-from haversack.fim.crossfile.choose import pieces_for
+from haversack.fim.crossfile.choose import FRAME, pieces_for
 from haversack.fim.crossfile.imports import Paths
-from haversack.fim.nouns import Place
+from haversack.fim.nouns import Cursor, Place
+from haversack.types import FileText
 
 BUDGETS = (1_000, 2_000, 4_000)
 # The text around the cursor gets at least this part of the room, three quarters of it before the cursor.
@@ -38,7 +40,9 @@ def count(text: str) -> int:
 
 def local_text(case: Case, room: int) -> tuple[str, int]:
     """Whole lines around the cursor; what one side does not need is the other's. Also what is left of the room."""
-    before = [*reversed(case.lines[: case.line]), ]
+    before = [
+        *reversed(case.lines[: case.line]),
+    ]
     before.insert(0, case.lines[case.line])
     after = list(case.lines[case.line + 1 :])
     need = sum(map(count, after))
@@ -59,7 +63,7 @@ def _fill(lines: list[str], room: int) -> tuple[list[str], int]:
     return taken, room
 
 
-def rival_prompt(case: Case, pieces: list[str], budget: int, offered: bool) -> str:
+def rival_prompt(case: Case, pieces: list[str], offered: bool, budget: int) -> str:
     local, left = local_text(case, int(budget * LOCAL) if offered else budget)
     room = left + budget - int(budget * LOCAL) if offered else 0
     texts: list[str] = []
@@ -79,10 +83,12 @@ def our_prompt(case: Case, paths: Paths, budget: int) -> str:
     room = left + budget - int(budget * LOCAL)
     library = MemoryLibrary(case, paths)
     places = [Place("", path, (max(0, at - 16), at + 16), False) for path, at in case.visited]
-    pieces = pieces_for(case.path, case.lines, case.line, case.column, case.language, places, library, room, count)
+    file = FileText("", case.path, case.lines, case.language, "", True)
+    cursor = Cursor("", file, case.line, case.column, case.language)
+    pieces = pieces_for(cursor, places, library, room, count)
     texts = ["".join(library.lines(each.path)[each.start : each.end]) for each in pieces]
     names = {each.path for each in pieces}
-    used = sum(map(count, texts)) + sum(count(name) + 2 for name in names)
+    used = sum(map(count, texts)) + sum(count(name) + FRAME for name in names)
     local, _ = local_text(case, int(budget * LOCAL) + max(0, room - used)) if used < room else (local, 0)
     return "\n".join((local, *texts))
 
@@ -114,13 +120,9 @@ def _measure(part: str, roots: list[Path], n: int, seed: int, with_rivals: bool)
             for group, names in groups.items():
                 totals[group] += len(names)
             methods: dict[str, Callable[[int], str]] = {}
-            if with_rivals:
-                for name, rival in RIVALS.items():
-                    pieces = rival(case)
-                    methods[name] = lambda budget, pieces=pieces, name=name: rival_prompt(
-                        case, pieces, budget, name != "prefix+suffix"
-                    )
-            methods["haversack"] = lambda budget: our_prompt(case, paths, budget)
+            for name, rival in (RIVALS if with_rivals else {}).items():
+                methods[name] = partial(rival_prompt, case, rival(case), name != "prefix+suffix")
+            methods["haversack"] = partial(our_prompt, case, paths)
             for name, prompt in methods.items():
                 for budget in BUDGETS:
                     began = time.process_time()
@@ -139,11 +141,16 @@ def _measure(part: str, roots: list[Path], n: int, seed: int, with_rivals: bool)
         shares = [hits[name, budget, group] / max(1, totals[group]) for group in totals for budget in BUDGETS]
         print(f"| {name:18} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
     for root in roots:
-        row = {name: f"{have / max(1, n_all):.2f}" for (where, name), (have, n_all) in by_repository.items() if where == root.name}
+        row = {
+            name: f"{have / max(1, n_all):.2f}"
+            for (where, name), (have, n_all) in by_repository.items()
+            if where == root.name
+        }
         print(root.name, "novel at 2,000:", row)
     times.sort()
     if times:
-        print(f"processor time of ours, whole prompt: p50 {times[len(times) // 2] * 1e3:.1f} ms, p95 {times[int(len(times) * 0.95)] * 1e3:.1f} ms")
+        p50, p95 = (times[int(len(times) * share)] * 1e3 for share in (0.5, 0.95))
+        print(f"processor time of ours, whole prompt: p50 {p50:.1f} ms, p95 {p95:.1f} ms")
 
 
 if __name__ == "__main__":

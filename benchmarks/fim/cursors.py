@@ -70,7 +70,10 @@ def load(root: Path) -> Repository:
 
 
 def draw(repository: Repository, n: int, seed: int) -> list[Case]:
-    """At most `n` places, no more than four in a file; every second one keeps its line up to the first such name."""
+    """At most `n` places, half of them with a novel name, no more than six in a file.
+
+    Every second one keeps its line up to the first name of another file.
+    """
     chance = random.Random(f"{seed}:{repository.name}")
     places = [
         (path, number)
@@ -81,13 +84,15 @@ def draw(repository: Repository, n: int, seed: int) -> list[Case]:
     chance.shuffle(places)
     per_file: Counter[str] = Counter()
     cases: list[Case] = []
+    n_plain = 0
     for path, number in places:
         if len(cases) >= n:
             break
-        if per_file[path] >= 4:
+        if per_file[path] >= 6:
             continue
         case = _case(repository, path, number, len(cases) % 2 == 1, chance)
-        if case is not None:
+        if case is not None and (case.novel or n_plain < n // 2):
+            n_plain += not case.novel
             per_file[path] += 1
             cases.append(case)
     return cases

@@ -9,7 +9,7 @@ from haversack.fim.crossfile.pieces import Near, Piece, signatures, windows
 from haversack.fim.crossfile.receiver import bases_of, receiver_of, types_of
 from haversack.fim.crossfile.related import Related, related
 from haversack.fim.crossfile.texts import NAME
-from haversack.fim.nouns import Place
+from haversack.fim.nouns import Cursor, Place
 
 # Lines that the search goes by, before and after the cursor; a line's weight halves every so many lines.
 LINES_BEFORE = 30
@@ -18,6 +18,8 @@ HALVING = 8
 # Part of the room for signatures; the rest is for windows alike.
 SIGNATURES_SHARE = 0.6
 MOST_DEFINERS = 4
+# Around each file in a prompt: the tokens that part it from the next.
+FRAME = 8
 
 
 def near_cursor(lines: Sequence[str], line: int, column: int) -> Near:
@@ -41,39 +43,28 @@ def with_bases(near: Near, library: Library) -> Near:
     return Near(near.weights, tuple(dict.fromkeys((*near.types, *bases))), near.present)
 
 
-def files_of(
-    path: str, lines: Sequence[str], language: str, near: Near, places: Sequence[Place], library: Library
-) -> list[Related]:
+def files_of(cursor: Cursor, near: Near, places: Sequence[Place], library: Library) -> list[Related]:
     """Related files, and those that define the names in sight."""
-    found = {each.path: each for each in related(path, lines, language, frozenset(near.weights), places, library)}
+    found = {each.path: each for each in related(cursor, frozenset(near.weights), places, library)}
     names = sorted(near.weights, key=lambda name: (-near.weights[name], name))[:40]
     definers: dict[str, set[str]] = {}
     for symbol in library.definitions(tuple(dict.fromkeys((*near.types, *names)))):
         definers.setdefault(symbol.name, set()).add(symbol.span.path)
     for name, paths in definers.items():
-        if len(paths) > MOST_DEFINERS:
-            paths = {each for each in paths if each in found}
-        for other in sorted(paths):
+        telling = paths if len(paths) <= MOST_DEFINERS else paths.intersection(found)
+        for other in sorted(telling):
             weight = (0.9 if name in near.types else 0.7 * near.weights.get(name, 0.0)) / len(paths)
-            if other != path and (other not in found or found[other].weight < weight):
+            if other != cursor.file.path and (other not in found or found[other].weight < weight):
                 found[other] = Related(other, weight, f"defines {name}")
     return sorted(found.values(), key=lambda each: (-each.weight, each.path))
 
 
 def pieces_for(
-    path: str,
-    lines: Sequence[str],
-    line: int,
-    column: int,
-    language: str,
-    places: Sequence[Place],
-    library: Library,
-    most_tokens: int,
-    count: Callable[[str], int],
+    cursor: Cursor, places: Sequence[Place], library: Library, most_tokens: int, count: Callable[[str], int]
 ) -> list[Piece]:
     """The pieces that fill `most_tokens`, best first; a line is in one of them at most."""
-    near = with_bases(near_cursor(lines, line, column), library)
-    files = files_of(path, lines, language, near, places, library)
+    near = with_bases(near_cursor(cursor.file.lines, cursor.line, cursor.column), library)
+    files = files_of(cursor, near, places, library)
     headers = signatures(near, files, library)
     stretches = windows(near, [(each.path, each.weight) for each in files], library)
     taken: set[tuple[str, int]] = set()
@@ -85,7 +76,7 @@ def pieces_for(
             if any((piece.path, number) in taken for number in range(piece.start, piece.end)):
                 continue
             text = library.lines(piece.path)[piece.start : piece.end]
-            cost = sum(map(count, text)) + (0 if piece.path in shown else count(piece.path) + 2)
+            cost = sum(map(count, text)) + (0 if piece.path in shown else count(piece.path) + FRAME)
             if cost > room:
                 if room < 12:
                     break

@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_PYTHON = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|^[ \t]*import[ \t]+([\w., \t]+)", re.M)
+_PYTHON = re.compile(
+    r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|^[ \t]*import[ \t]+([\w., \t]+)", re.M
+)
 _SCRIPT = re.compile(
     r"(?:import|export)\s+(?:type\s+)?([^;'\"]*?)\s*from\s*['\"]([^'\"\n]+)['\"]"
     r"|import\s*['\"]([^'\"\n]+)['\"]"
@@ -105,7 +107,9 @@ def resolve(each: Import, path: str, language: str, paths: Paths) -> tuple[str, 
             folders = paths.folders_ending_with("/".join(parts[start:]))
             if folders:
                 files = paths.within(min(folders, key=len))
-                return tuple(file for file in files if file.endswith(".go") and not file.endswith("_test.go"))[:_MOST_FILES]
+                return tuple(file for file in files if file.endswith(".go") and not file.endswith("_test.go"))[
+                    :_MOST_FILES
+                ]
         # A module's own root is named for the repository, which no folder inside it is.
         return ()
     if family == "rust":
@@ -189,7 +193,11 @@ def _rust(module: str, path: str, paths: Paths) -> tuple[str, ...]:
     elif parts[0] == "super":
         bases, parts = [posixpath.dirname(inner)], parts[1:]
     elif parts[0] == "crate":
-        root = path.split("/src/")[0] + "/src" if "/src/" in path else ("src" if path.startswith("src/") else folder)
+        root = (
+            path.split("/src/", maxsplit=1)[0] + "/src"
+            if "/src/" in path
+            else ("src" if path.startswith("src/") else folder)
+        )
         bases, parts = [root, folder], parts[1:]
     else:
         crate = parts[0].replace("_", "-")

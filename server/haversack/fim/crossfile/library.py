@@ -11,6 +11,7 @@ from haversack_index.types import Symbol
 
 # Definitions asked of the index for all the names near a cursor.
 _MOST_DEFINITIONS = 200
+_MOST_FOLDERS = 16
 _KEPT_PATHS: dict[str, tuple[int, Paths]] = {}
 
 
@@ -34,16 +35,25 @@ class WorkspaceLibrary:
     def __init__(self, folder: str, workspace: Workspace) -> None:
         self._folder = folder
         self._workspace = workspace
+        self._paths: Paths | None = None
 
     def paths(self) -> Paths:
         index = self._workspace.indexes.get(self._folder)
         if index is None:
             return Paths(())
-        generation = index.generation
-        known = _KEPT_PATHS.get(self._folder)
-        if known is None or known[0] != generation:
-            known = (generation, Paths([record.path for record in index.files()]))
-            _KEPT_PATHS[self._folder] = known
+        if self._paths is not None:
+            return self._paths
+        if self._workspace.gate.tenants:  # what one tenant may see of the paths is not for the next
+            self._paths = Paths([record.path for record in index.files()])
+            return self._paths
+        root = next(folder.root for folder in self._workspace.snapshot.folders if folder.key == self._folder)
+        known = _KEPT_PATHS.get(root)
+        if known is None or known[0] != index.generation:
+            known = (index.generation, Paths([record.path for record in index.files()]))
+            _KEPT_PATHS[root] = known
+            while len(_KEPT_PATHS) > _MOST_FOLDERS:
+                _KEPT_PATHS.pop(next(iter(_KEPT_PATHS)), None)
+        self._paths = known[1]
         return known[1]
 
     def lines(self, path: str) -> Sequence[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from haversack.fim.crossfile.library import Library
 from haversack.fim.crossfile.related import Related
-from haversack.fim.crossfile.texts import names_by_line, parts_of
+from haversack.fim.crossfile.texts import NO_NAMES, names_by_line, parts_of
 from haversack_index.types import Symbol, SymbolKind
 
 # A header longer than this shows its first lines.
@@ -98,8 +98,10 @@ def _signature(
     start, end = symbol.line, max(symbol.line + 1, min(symbol.signature_end, symbol.line + LONGEST_SIGNATURE))
     if symbol.signature_end >= symbol.span.end or symbol.kind in _VALUES:
         end = start + 1
-    reason = f"member of {holder}, before the cursor's dot" if of_type else (
-        f"defines {symbol.name}, used near the cursor" if own else f"{file.why}"
+    reason = (
+        f"member of {holder}, before the cursor's dot"
+        if of_type
+        else (f"defines {symbol.name}, used near the cursor" if own else f"{file.why}")
     )
     parts_told = (("file", factor), ("named", own), ("member", member), ("alike", alike), ("used", popular))
     return Piece(symbol.span.path, start, end, score, reason, (*parts_told, ("receiver", of_type)), True)
@@ -117,7 +119,7 @@ def windows(near: Near, paths: Iterable[tuple[str, float]], library: Library) ->
             n_windows += len(by_line) // WINDOW_STEP
             continue
         for start in range(0, max(1, len(by_line) - WINDOW_STEP), WINDOW_STEP):
-            names = frozenset().union(*by_line[start : start + WINDOW_LINES])
+            names = NO_NAMES.union(*by_line[start : start + WINDOW_LINES])
             n_windows += 1
             shared = names.intersection(asked)
             counts.update(shared)
@@ -141,7 +143,9 @@ def windows(near: Near, paths: Iterable[tuple[str, float]], library: Library) ->
         end = min(start + WINDOW_LINES, len(library.lines(path)))
         if any(each.path == path and each.start < end and start < each.end for each in found):
             continue
-        found.append(Piece(path, start, end, score / best, "alike to the lines at the cursor", (("alike", score),), False))
+        found.append(
+            Piece(path, start, end, score / best, "alike to the lines at the cursor", (("alike", score),), False)
+        )
         if len(found) >= MOST_WINDOWS:
             break
     return found

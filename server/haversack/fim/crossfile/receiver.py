@@ -7,14 +7,19 @@ from collections.abc import Sequence
 
 _BEFORE = re.compile(r"([A-Za-z_]\w*)(?:\(\))?[ \t]*(?:\?\.|\.|->|::)[ \t]*\w*$")
 _SELF = frozenset({"self", "this", "cls", "super", "Self"})
-_CLASS = re.compile(r"^[ \t]*(?:[\w@]+[ \t]+)*(?:class|struct|interface|trait|impl(?:<[^>]*>)?)[ \t]+(?:.*\bfor[ \t]+)?([A-Za-z_]\w*)")
+_CLASS = re.compile(
+    r"^[ \t]*(?:[\w@]+[ \t]+)*(?:class|struct|interface|trait|impl(?:<[^>]*>)?)[ \t]+(?:.*\bfor[ \t]+)?([A-Za-z_]\w*)"
+)
 _GO_METHOD = re.compile(r"^func[ \t]*\([ \t]*(\w+)[ \t]+\*?(\w+)")
 _BASES = re.compile(r"class[ \t]+\w+[ \t]*(?:\(([^)]*)\)|(?:<[^>]*>)?[ \t]*(?:extends|:)[ \t]*([^{]*))")
 _TYPE_WORD = re.compile(r"[A-Za-z_]\w*")
 _WRAPPERS = frozenset(
-    "Optional List Sequence Iterable Iterator Union Final ClassVar Annotated None const mut dyn impl Box Rc Arc Option "
-    "Result Vec Promise Array Readonly Partial std unique_ptr shared_ptr vector static final public private protected "
-    "struct string number boolean str int float bool dict list tuple set Dict Type type".split()
+    re.findall(
+        r"\w+",
+        """Optional List Sequence Iterable Iterator Union Final ClassVar Annotated None const mut dyn impl Box Rc Arc
+        Option Result Vec Promise Array Readonly Partial std unique_ptr shared_ptr vector static final public private
+        protected struct string number boolean str int float bool dict list tuple set Dict Type type""",
+    )
 )
 # A declaration stands within a screen or a few above its use.
 _MOST_LINES = 400
@@ -26,7 +31,7 @@ def receiver_of(line_before: str) -> str:
     return match[1] if match else ""
 
 
-def types_of(name: str, lines: Sequence[str], line: int, near: str = "") -> tuple[str, ...]:
+def types_of(name: str, lines: Sequence[str], line: int) -> tuple[str, ...]:
     """Types that the lines above give to a name: annotations, parameters, constructors; the class for self and this.
 
     Nearest first. A name that begins with a capital may itself be the type.
@@ -81,5 +86,5 @@ def enclosing_types(lines: Sequence[str], line: int) -> tuple[str, ...]:
 
 def bases_of(header: str) -> tuple[str, ...]:
     match = _BASES.search(header)
-    words = _TYPE_WORD.findall((match[1] or match[2] or "")) if match else []
+    words = _TYPE_WORD.findall(match[1] or match[2] or "") if match else []
     return tuple(word for word in words if word[:1].isupper() and word not in _WRAPPERS)

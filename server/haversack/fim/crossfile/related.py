@@ -1,4 +1,4 @@
-"""Files that have to do with the cursor's file, and how much: what it imports, what lies beside it, what was visited."""
+"""Files that have to do with the cursor's file, and how much: imported, beside it, visited."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from haversack.fim.crossfile.imports import Import, family_of, imports_of, resolve
 from haversack.fim.crossfile.library import Library
-from haversack.fim.nouns import Place
+from haversack.fim.nouns import Cursor, Place
 
 IMPORTED = 1.0
 # An import of an import, as a base class's own module.
@@ -36,10 +36,9 @@ class Related:
     why: str
 
 
-def related(
-    path: str, lines: Sequence[str], language: str, near: frozenset[str], places: Sequence[Place], library: Library
-) -> list[Related]:
+def related(cursor: Cursor, near: frozenset[str], places: Sequence[Place], library: Library) -> list[Related]:
     """Best first. `near` are the names around the cursor: an import that they take from counts more."""
+    path, lines, language = cursor.file.path, cursor.file.lines, cursor.language
     paths = library.paths()
     found: dict[str, Related] = {}
 

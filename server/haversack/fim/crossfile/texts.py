@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+NO_NAMES: frozenset[str] = frozenset()
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _KEPT: dict[str, tuple[tuple[frozenset[str], ...], frozenset[str]]] = {}
 # Files whose names are kept, some 20 kB each.
@@ -23,8 +24,8 @@ def names_by_line(lines: Sequence[str], identity: str) -> tuple[tuple[frozenset[
     """Names of each line, and of all of them."""
     known = _KEPT.get(identity) if identity else None
     if known is None:
-        by_line = tuple(frozenset(NAME.findall(line)) for line in lines)
-        known = (by_line, frozenset().union(*by_line))
+        by_line = tuple(frozenset(match[0] for match in NAME.finditer(line)) for line in lines)
+        known = (by_line, NO_NAMES.union(*by_line))
         if identity:
             _KEPT[identity] = known
             while len(_KEPT) > _MOST_KEPT:
