@@ -102,7 +102,7 @@ def compact(
         )
     wanted: tuple[Batch, ...] = ()
     for tier, step in TIERS:
-        draft = step(work, room, wanted)
+        draft = step(work, room)
         wanted = wanted or draft.wanted
         if draft.done and work.cost(draft.folds) <= room.limit:
             return _history(work, draft.tier or tier, draft.folds, wanted)
@@ -178,19 +178,19 @@ class _Work:
         return Summary(key, tuple(sources), ids, by, message, before, message_tokens(message, self.counter))
 
 
-Step = Callable[[_Work, Room, tuple[Batch, ...]], _Draft]
+Step = Callable[[_Work, Room], _Draft]
 
 
-def strip_tools(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+def strip_tools(work: _Work, room: Room) -> _Draft:
     """Long tool results and arguments of older turns become markers that name the tool and the size."""
-    del room, wanted
+    del room
     work.strip()
     return _Draft()
 
 
-def keep_earlier(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+def keep_earlier(work: _Work, room: Room) -> _Draft:
     """The summaries of the last turn, where the client sent their messages again: the prompt keeps its head."""
-    del room, wanted
+    del room
     at_of = {place: at for at, place in enumerate(work.places)}
     folds: list[Summary] = []
     for summary in work.held.earlier:
@@ -203,9 +203,8 @@ def keep_earlier(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
     return _Draft(tuple(folds), tier=work.held.earlier_tier) if folds else NOTHING
 
 
-def summarize_batches(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+def summarize_batches(work: _Work, room: Room) -> _Draft:
     """As many batches as needed, oldest first, each in the words of a model; all of them, or none."""
-    del wanted
     needed = _needed(work, room) if work.held.model else ()
     if not needed or any(each.batch.key in work.held.failed for each in needed):
         return NOTHING
@@ -215,9 +214,9 @@ def summarize_batches(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Dr
     return _Draft(tuple(_summary(work, each) for each in needed))
 
 
-def summarize_half(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
-    """The oldest half in the words of a model, once it is known that batches do not do."""
-    if not work.held.model or wanted:
+def summarize_half(work: _Work, room: Room) -> _Draft:
+    """The oldest half in the words of a model; it is asked for once it is known that batches do not do."""
+    if not work.held.model:
         return NOTHING
     half = oldest_half(work.given, work.costs, work.fixed, room.limit, work.counter)
     if half is None or half.batch.key in work.held.failed or work.is_barred(half.sources):
@@ -227,9 +226,8 @@ def summarize_half(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft
     return _Draft((_summary(work, half),))
 
 
-def plain_digest(work: _Work, room: Room, wanted: tuple[Batch, ...]) -> _Draft:
+def plain_digest(work: _Work, room: Room) -> _Draft:
     """The oldest exchanges become one digest; as few as needed are folded, each with its calls and results."""
-    del wanted
     most = int(room.aim * min(MOST_DIGEST, max(LEAST_DIGEST, 1 - room.aim / max(1, work.before))))
     rest = sum(work.short_costs)
     sources: list[int] = []

@@ -86,6 +86,7 @@ async def write(
 ) -> tuple[Mapping[str, Written], tuple[Problem, ...]]:
     """What the model wrote for each batch, side by side, within one deadline for all; and what went wrong, once."""
     seconds = settings.summarizer_timeout_ms / 1_000
+    late = _problem("summary_late", f"gave no summary within {seconds:g} seconds")
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(batch: Batch) -> str | Problem:
@@ -93,6 +94,8 @@ async def write(
             async with gate:
                 text = hidden(batch.text, len)[0] if settings.redact_secrets and port.remote else batch.text
                 answer = (await port.ask(text, batch.most, seconds)).strip()
+        except TimeoutError:
+            return late
         except HaversackError as error:
             return Problem("compact", error.code, error.message, error.remedy)
         except Exception as error:  # noqa: BLE001 - an editor's or a server's refusal comes in any form
@@ -106,7 +109,6 @@ async def write(
     tasks = [asyncio.ensure_future(one(batch)) for batch in batches]
     try:
         await asyncio.wait(tasks, timeout=seconds)
-        late = _problem("summary_late", f"gave no summary within {seconds:g} seconds")
         results = [task.result() if task.done() else late for task in tasks]
     finally:
         for task in tasks:

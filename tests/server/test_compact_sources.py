@@ -8,8 +8,10 @@ from line_builders import WordCounter
 from sealed_talk import seal
 
 from haversack.compact import CompactConfig, Held, compact
+from haversack.conversation.exchanges import key_of
+from haversack.conversation.strip import stripped
 from haversack.templates.chat import message_tokens
-from haversack.types import Message, Role, Room
+from haversack.types import CompactTier, Message, Role, Room, ToolCall
 
 COUNTER = WordCounter()
 
@@ -73,6 +75,36 @@ def test_a_digest_is_at_most_half_of_what_it_stands_for() -> None:
     total = sum(message_tokens(message, COUNTER) for message in history)
     (summary,) = compact(history, Room(total - 1, 0, total - 1), COUNTER).summaries
     assert summary.tokens_after <= 0.5 * summary.tokens_before
+
+
+def test_a_marker_pays_in_what_is_counted() -> None:
+    """One long word costs less than the marker that would stand for it; the long result beside it goes."""
+    calls = (ToolCall("c1", "dump", "{}"), ToolCall("c2", "read", "{}"))
+    call = Message(Role.ASSISTANT, "", calls)
+    word = Message(Role.TOOL, "x" * 500, tool_call_id="c1")
+    text = Message(Role.TOOL, "word " * 300, tool_call_id="c2")
+    history = (TURNS[0], call, word, text, *RECENT)
+    result = compact(history, room(200), COUNTER)
+    assert result.tier is CompactTier.TOOL_STRIP
+    assert result.messages[2] == word
+    assert "left out" in result.messages[3].content
+
+
+def test_of_two_calls_only_the_one_that_gets_shorter_changes() -> None:
+    """With a low limit too, what is shorter than its marker stays in its own words."""
+    short, long = '{"path": "a.py"}', '{"text": "' + "x " * 200 + '"}'
+    message = Message(Role.ASSISTANT, "", (ToolCall("c1", "read", short), ToolCall("c2", "write", long)))
+    kept = stripped(message, "", 10).tool_calls
+    assert kept[0].arguments == short
+    assert len(kept[1].arguments) < len(long)
+    result = Message(Role.TOOL, "all is well", tool_call_id="c1")
+    assert stripped(result, "read", 10) is result
+
+
+def test_what_a_tool_was_given_is_part_of_the_key() -> None:
+    """A summary of one call never stands for another that reads the same but for its arguments."""
+    one, other = (Message(Role.ASSISTANT, "", (ToolCall("c1", "read", f'{{"path": "{p}"}}'),)) for p in "ab")
+    assert key_of([one], "batch") == key_of([replace(one)], "batch") != key_of([other], "batch")
 
 
 def test_no_model_reads_a_sealed_message() -> None:

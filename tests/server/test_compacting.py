@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from gathering import World
 
+from haversack import pipeline
 from haversack.__main__ import main
 from haversack.compacting import Shortened, shorten
 from haversack.conversations import Conversations
-from haversack.types import CompactTier, HaversackError, Message, Role, Settings, Snapshot, ToolCall
+from haversack.types import CompactTier, HaversackError, Message, Request, Role, Settings, Snapshot, ToolCall
 
 SNAPSHOT = Snapshot((), {}, Settings(), 0.0)
 TURNS = tuple(
@@ -58,6 +60,17 @@ def test_the_settings_of_history_change_the_result() -> None:
     assert "result of ls left out" in done(talk, budget).history.messages[2].content
     wide = done(talk, budget, Settings(large_tool_result=1_000)).history.messages
     assert not any("result of ls left out" in message.content for message in wide)
+
+
+def test_the_models_family_shapes_the_conversation(tmp_path: Path) -> None:
+    """One begins with the user, another with anybody: on request, and in an answer."""
+    talk = TURNS[1:4]
+    for model, n_messages in (("openai/gpt-4o", 3), ("anthropic/claude-sonnet-4.5", 4)):
+        asked = shorten(talk, SNAPSHOT, Conversations(), model, 100_000)
+        assert len(asyncio.run(asked).history.messages) == n_messages
+        request = Request("why?", model=model, history=talk)
+        bundle = asyncio.run(pipeline.run(request, World(tmp_path, {"ws": {"a.py": "a\n"}}).workspace(request)))
+        assert len(bundle.history.messages) == n_messages
 
 
 def test_the_command_keeps_the_form_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -74,7 +75,8 @@ async def test_every_failure_is_a_problem_and_no_more(answer: str | Exception | 
     """Empty, too long, broken or late: no summary, one problem for all batches, and a late call is cancelled."""
     port = FakePort(answer)
     settings = Settings(summarizer_timeout_ms=100)
-    written, problems = await write((BATCH, replace(BATCH, key="batch:2")), port, settings)
+    async with asyncio.timeout(2):  # far above the deadline of the settings, so that a loaded machine passes
+        written, problems = await write((BATCH, replace(BATCH, key="batch:2")), port, settings)
     await asyncio.sleep(0)
     assert written == {}
     assert [problem.code for problem in problems] == [code]
@@ -83,15 +85,37 @@ async def test_every_failure_is_a_problem_and_no_more(answer: str | Exception | 
 
 
 @pytest.mark.asyncio
+async def test_a_server_that_never_answers_costs_its_deadline_and_no_more() -> None:
+    """It takes the call and says nothing: after the time of the settings the problem says that it was late."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        settings = replace(LOCAL, summarizer_endpoint=endpoint, summarizer_timeout_ms=100)
+        port = port_of(settings, None, transport(settings))
+        assert port is not None
+        async with asyncio.timeout(2):
+            written, problems = await write((BATCH,), port, settings)
+    assert (written, [problem.code for problem in problems]) == ({}, ["summary_late"])
+
+
+@pytest.mark.asyncio
+async def test_a_transport_that_gives_up_is_late() -> None:
+    """Whichever clock rings first, that of the connection or that of all batches, the problem is the same."""
+    written, problems = await write((BATCH,), FakePort(TimeoutError()), Settings())
+    assert (written, [problem.code for problem in problems]) == ({}, ["summary_late"])
+
+
+@pytest.mark.asyncio
 async def test_a_remote_model_gets_no_secret() -> None:
     """Keys in old messages are hidden from it; a model on this machine gets the text as it is."""
     secret = "token = 'ghp_' + x\nghp_q7Zt3Lm9Xw2Rb8Kc5Vn1Hs6Dj4Fg0PyTaUeW\n"
     batch = replace(BATCH, text=secret + BATCH.text)
-    far, near = FakePort(remote=True), FakePort()
+    far, near, told = FakePort(remote=True), FakePort(), FakePort(remote=True)
     await write((batch,), far, Settings())
+    await write((batch,), told, Settings(redact_secrets=False))
     await write((batch,), near, Settings())
     assert "ghp_q7Zt3Lm9" not in far.asked[0]
     assert "ghp_q7Zt3Lm9" in near.asked[0]
+    assert "ghp_q7Zt3Lm9" in told.asked[0], "the user's own setting says so"
 
 
 @pytest.mark.asyncio
@@ -198,7 +222,12 @@ def test_a_remote_summarizer_never_sees_a_restricted_message(world: World) -> No
 
 @pytest.mark.parametrize(
     ("request_local", "policy"),
-    [(True, Policy()), (False, Policy(remote_mode=RemoteMode.DENY)), (False, Policy(local_only=True))],
+    [
+        (True, Policy()),
+        (False, Policy(remote_mode=RemoteMode.DENY)),
+        (False, Policy(local_only=True)),
+        (False, Policy(closed=True)),
+    ],
 )
 def test_where_nothing_may_leave_no_model_elsewhere_is_asked(request_local: bool, policy: Policy) -> None:
     """By the request or by policy; a model on this machine may still be."""

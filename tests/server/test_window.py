@@ -91,6 +91,15 @@ def test_the_shares_are_settings() -> None:
     assert fitted(16_000, 9_000, settings=early).history.state is WindowState.COMPACTED
 
 
+def test_the_shares_are_settings_of_the_rooms_as_well() -> None:
+    """Where summaries are written ahead follows the warning's share; the part above the other is the reply's."""
+    route = make_route(16_000, reserve=9_000)
+    early = replace(SETTINGS, warning_share=0.3, compact_share=0.5)
+    assert conversation_room(route, early, 0).warning == 4_800
+    assert share_rest(route, SETTINGS, 8_000).reply_reserve == 4_000
+    assert share_rest(route, early, 8_000).reply_reserve == 8_000
+
+
 def test_what_is_required_comes_before_old_messages() -> None:
     """Required context takes the conversation's room; what is only found does not."""
     assert fitted(16_000, 9_000).history.tier is CompactTier.NONE
