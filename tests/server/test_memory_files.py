@@ -155,6 +155,21 @@ def test_origins_survive_the_way_through_a_file(world: World, memories: Memories
     assert run(other.list()) == (kept,)
 
 
+def test_an_import_never_loosens_what_is_kept(world: World, memories: Memories) -> None:
+    """A newer file changes the text alone: a private note stays private, and origins are only added."""
+    given = {"category": "rule", "title": "t", "content": "old"}
+    kept = run(memories.add("project", **given, private=True, origins=["ws/plans/a.md"]))
+    header = f"---\nid: {kept.id}\ncategory: rule\ntitle: t\nupdated: 2100-01-01\norigin: lib/b.py\n---\n"
+    put(world, "a.md", header + "new\n")
+    ((_, became),) = run(memories.take_in()).done
+    assert became is Merge.UPDATED
+    (now,) = run(memories.list())
+    assert (now.content, now.private, now.origins) == ("new", True, ("ws/plans/a.md", "ws/lib/b.py"))
+    put(world, "a.md", header.replace("lib/b.py", "plans/c.md") + "new\n")
+    run(memories.take_in())
+    assert run(memories.list())[0].origins == ("ws/plans/a.md", "ws/lib/b.py", "ws/plans/c.md")
+
+
 def test_a_folder_that_is_a_link_is_neither_read_nor_written(world: World, memories: Memories) -> None:
     """A repository cannot make an export write somewhere else."""
     (world.tmp / "elsewhere").mkdir()

@@ -46,9 +46,11 @@ class FakePort:
     name: str = "fake"
     asked: list[str] = field(default_factory=list[str])
     cancelled: bool = False
+    seconds: float = 0.0
 
     async def ask(self, text: str, most: int, seconds: float) -> str:
         self.asked.append(text)
+        self.seconds = seconds
         if self.answer is None:
             try:
                 await asyncio.Event().wait()
@@ -82,6 +84,7 @@ async def test_every_failure_is_a_problem_and_no_more(answer: str | Exception | 
     assert [problem.code for problem in problems] == [code]
     assert "secret" not in problems[0].message
     assert port.cancelled == (answer is None)
+    assert port.seconds == 0.1
 
 
 @pytest.mark.asyncio

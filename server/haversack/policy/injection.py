@@ -46,18 +46,35 @@ def _may_hold_orders(text: str) -> bool:
 
 def neutral(text: str) -> tuple[str, bool]:
     """The text without phrases that give orders to a model and without marks of chat templates; whether it had any."""
-    plain = _plain(text)
-    if plain != text and _ORDERS.search(plain) is not None:
-        text = plain  # letters that only hide what is said; where nothing is ordered they stay
-    changed, n_orders = _ORDERS.subn(_NEUTRAL, text)
-    changed, n_marks = _CHAT_MARKS.subn(_NEUTRAL, changed)
-    return changed, n_orders + n_marks > 0
+    n_found = 0
+    for phrases in (_ORDERS, _CHAT_MARKS):
+        plain, places = _plain(text)
+        kept: list[str] = []
+        end = 0
+        for found in phrases.finditer(plain):
+            start = places[found.start()] if places else found.start()
+            kept += (text[end:start], _NEUTRAL)
+            end = places[found.end() - 1] + 1 if places else found.end()
+        n_found += len(kept) // 2
+        text = "".join((*kept, text[end:]))
+    return text, n_found > 0
 
 
 # Soft hyphen, zero-width characters, directional marks, embeddings, overrides and isolates, tag characters.
 _INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
 
-def _plain(text: str) -> str:
-    """The text as a model may read it: without invisible characters, wide and styled letters as plain ones."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+def _plain(text: str) -> tuple[str, list[int]]:
+    """The text as a model may read it: without invisible characters, wide and styled letters as plain ones.
+
+    With the place in the text of each character, none where they are the same: what gives no order stays as it is.
+    """
+    if text.isascii():
+        return text, []
+    plain: list[str] = []
+    places: list[int] = []
+    for at, letter in enumerate(text):
+        read = letter if letter.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", letter))
+        plain.append(read)
+        places += [at] * len(read)
+    return "".join(plain), places
