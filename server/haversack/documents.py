@@ -118,6 +118,7 @@ class OpenDocument:
 
     def __init__(self, uri: str, language: str, text: str, encoding: Encoding) -> None:
         self.uri = uri
+        self._path = uris.to_path(uri)  # read once: every question freezes every open document
         self.language = language
         self._encoding = encoding
         self._lines = split_lines(_whole_characters(text))
@@ -159,8 +160,7 @@ class OpenDocument:
         return Position(line, column)
 
     def freeze(self, locate: Locate) -> Document:
-        path = uris.to_path(self.uri)
-        place = None if path is None else locate(path)
+        place = None if self._path is None else locate(self._path)
         if self._frozen is not None and self._frozen[:2] == (self._edits, place):
             return self._frozen[2]
         document = Document(

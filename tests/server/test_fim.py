@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gathering import World, run
 
-from haversack.fim.complete import DOCUMENT_ID, FimServices, complete
+from haversack.fim.complete import DOCUMENT_ID, FimServices, LatelyEdited, complete
 from haversack.fim.nouns import Cursor, FimBundle, FimRequest, Found, Ring
 from haversack.tokens import TokenCounter
 from haversack.types import (
@@ -211,3 +211,20 @@ def test_the_same_choice_is_the_same_text_in_whatever_order_it_was_found(world: 
     one = ask(world, 4, 16, services=finder("store.py", "private/keys.py"))
     two = ask(world, 4, 16, services=finder("private/keys.py", "store.py"))
     assert one.prompt.text == two.prompt.text
+
+
+def test_definitions_in_other_files_are_found_through_the_index(world: World) -> None:
+    """With the finder that sessions use."""
+    found = ask(world, 4, 16, services=FimServices())
+    assert "def load(name)" in found.prompt.text
+
+
+def test_places_lately_edited_are_handed_to_the_finder_newest_document_first(world: World) -> None:
+    world.open("app", "store.py", STORE, changed=((0, 1),))
+    main = world.open("app", "main.py", MAIN, changed=((4, 5),))
+    recent = (world.uri("app", "store.py"), main, "untitled:1")
+    places = LatelyEdited(replace(world.snapshot(), recent=recent)).places()
+    assert [(each.path, each.lines, each.edited) for each in places] == [
+        ("store.py", (0, 1), True),
+        ("main.py", (4, 5), True),
+    ]

@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from haversack import uris
 from haversack.aliases import restricted_otherwise
+from haversack.fim.crossfile import find
 from haversack.fim.cursor import cursor_of
 from haversack.fim.imports import imports_above
-from haversack.fim.nouns import Cursor, FimBundle, FimRequest, Finder, Found, Ring
+from haversack.fim.nouns import Cursor, FimBundle, FimRequest, Finder, Found, Place
 from haversack.fim.secrets import without_secrets_around, without_secrets_in
 from haversack.fim.snippets import pack_snippets
 from haversack.fim.window import Window, window
@@ -44,6 +46,7 @@ from haversack.types import (
     Route,
     Scored,
     Settings,
+    Snapshot,
     Source,
     Timing,
     TokenUse,
@@ -54,18 +57,27 @@ from haversack.workspace import Workspace
 DOCUMENT_ID = "fim:document"
 
 
-def nothing(cursor: Cursor, workspace: Workspace, ring: Ring | None, most_tokens: int, counter: TokenCounter) -> Found:
-    """A finder that knows no other files."""
-    del cursor, workspace, ring, most_tokens, counter
-    return Found()
+@dataclass(frozen=True, slots=True)
+class LatelyEdited:
+    """The places that the open documents were edited at, of the document touched last first."""
+
+    snapshot: Snapshot
+
+    def places(self) -> tuple[Place, ...]:
+        found: list[Place] = []
+        for uri in self.snapshot.recent:
+            document = self.snapshot.documents.get(uris.canonical(uri))
+            if document is not None and document.folder is not None and document.path is not None:
+                folder, path = document.folder, document.path
+                found += [Place(folder, path, lines, edited=True) for lines in document.changed_lines]
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class FimServices:
     """What a completion needs besides its workspace. `clock` gives seconds, for the manifest's timings alone."""
 
-    find: Finder = nothing
-    ring: Ring | None = None
+    find: Finder = find
     counter: Callable[[str], TokenCounter] = counter
     clock: Callable[[], float] = time.perf_counter
 
@@ -131,7 +143,7 @@ def _complete(request: FimRequest, workspace: Workspace, services: FimServices) 
     # Any model's tokens will do to bound the search; what is found is counted again for the model that reads it.
     found = Found()
     if limits.context:
-        found = services.find(cursor, workspace, services.ring, limits.context, services.counter("o200k"))
+        found = services.find(cursor, workspace, LatelyEdited(snapshot), limits.context, services.counter("o200k"))
     timings = [*found.timings, Timing("find", "ok", _ms(clock() - began), len(found.candidates))]
 
     plan = _plan(request, cursor)
