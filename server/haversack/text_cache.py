@@ -35,7 +35,12 @@ class TextCache:
             status = os.stat(os.path.join(folder.root, path))
         except (OSError, ValueError):
             status = None  # the safe reading below says what is wrong
-        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if status is not None else ()
+        # The time of change is there for tools that put the time of writing back, as archivers and builds do.
+        stamp = (
+            (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            if status is not None
+            else ()
+        )
         with self._lock:
             known = self._files.get(key)
             if known is not None and known[0] == stamp and known[1].folder == folder.key:

@@ -11,7 +11,7 @@ import pytest
 from gathering import World, run
 
 from haversack.places import Place
-from haversack.types import HaversackError, Settings
+from haversack.types import FileText, HaversackError, Settings
 from haversack_index.types import SkipReason
 
 OUTSIDE = [
@@ -299,6 +299,24 @@ def test_a_cached_text_follows_the_disk(tmp_path: Path) -> None:
     assert read() == ("two\n",)
     (tmp_path / "ws" / "a.py").unlink()
     assert read() == ()
+
+
+def test_a_cached_text_follows_a_change_that_put_its_time_back(tmp_path: Path) -> None:
+    """As archivers do: the same size and time of writing, other words."""
+    from haversack.text_cache import TextCache
+
+    (folder,) = World(tmp_path, {"ws": {"a.py": "old = 1\n"}}).snapshot().folders
+    path, texts = tmp_path / "ws/a.py", TextCache()
+    now = time.time()
+
+    def read() -> object:
+        os.utime(path, (now - 3_600, now - 3_600))
+        file = texts.load(folder, "a.py", 1_000, now)
+        return file.lines if isinstance(file, FileText) else file
+
+    assert read() == ("old = 1\n",)
+    path.write_text("new = 1\n")
+    assert read() == ("new = 1\n",)
 
 
 def test_git_answers_only_in_a_trusted_workspace(tmp_path: Path) -> None:
