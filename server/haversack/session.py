@@ -31,6 +31,7 @@ from haversack.folders import Folders
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
 from haversack.memory import MemoryStore
+from haversack.memory.store import users_file
 from haversack.pausing import Line, Pausing
 from haversack.policy.confinement import confined, may_embed
 from haversack.policy.documents import DocumentGate
@@ -70,7 +71,7 @@ def open_session(cache_dir: Path | None = None) -> Session:
     memory = None
     # Memories that cannot be opened cost themselves, not the session.
     with contextlib.suppress(OSError, apsw.Error, HaversackError):
-        memory = MemoryStore(platformdirs.user_data_path("haversack") / "memories.db")
+        memory = MemoryStore(users_file())
     recorder = Recorder(Records(platformdirs.user_data_path("haversack") / "records"))
     policies = PolicyFiles(platformdirs.user_config_path("haversack") / "policy.json")
     return Session(indexing=LocalIndexing(cache), memory=memory, recorder=recorder, cache_dir=cache, policies=policies)

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from haversack.cli.arguments import OK, TO_MEND, Options
 from haversack.cli.render import Output
+from haversack.types import HaversackError
 
 # Each check imports what it looks at: a part that does not even load is a row, and the others are checked too.
 # ruff: noqa: PLC0415
@@ -80,6 +81,7 @@ def checks(cache_dir: Path) -> Iterator[Check]:
         ("grammars", _grammars),
         ("token counter", _token_counter),
         ("cache folder", lambda: _cache_folder(cache_dir)),
+        ("memories", _memories),
         ("git", _git),
     ):
         yield _guarded(name, check)
@@ -205,6 +207,31 @@ def _cache_folder(cache_dir: Path) -> Check:
         f"{cache_dir} ({free / 1e9:.1f} GB free)",
         "" if ok else "Free some space: an index takes about as much as the source it covers.",
     )
+
+
+def _memories() -> Check:
+    """Opened as a session opens them; a session that cannot goes on without."""
+    import apsw
+
+    from haversack.memory.store import MemoryStore, users_file
+
+    file = users_file()
+    remedy = "Questions are answered without memories. Make the file and its folder yours to write, or move it aside."
+    try:
+        store = MemoryStore(file)
+        try:
+            user, project, projects = store.count()
+        finally:
+            store.close()
+        size = file.stat().st_size
+    except HaversackError as error:
+        return Check("memories", False, f"{file}: {error.message}", error.remedy or remedy)
+    except (OSError, apsw.Error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Check("memories", False, f"{file}: {why}", remedy)
+    folders = "1 folder" if projects == 1 else f"{projects:,} folders"
+    notes = f"{user:,} of the user, {project:,} of {folders}"
+    return Check("memories", True, f"{file} ({notes}, {size / 1e3:,.0f} kB)")
 
 
 def _git() -> Check:

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, cast
 
 import apsw
+import platformdirs
 
 from haversack.memory.entries import Category, Memory, Scope, checked, member
 from haversack.memory.ranking import rank
@@ -30,6 +31,11 @@ _TABLE = (
     " created REAL NOT NULL, updated REAL NOT NULL, private INTEGER NOT NULL, origins TEXT NOT NULL,"
     " PRIMARY KEY (project, id))"
 )
+
+
+def users_file() -> Path:
+    """Where the memories of whoever runs this are."""
+    return platformdirs.user_data_path("haversack") / "memories.db"
 
 
 class Merge(StrEnum):
@@ -136,6 +142,15 @@ class MemoryStore:
                 tuple(_key(project) for project in projects),
             ).fetchall()
         return tuple(_memory(row) for row in rows)
+
+    def count(self) -> tuple[int, int, int]:
+        """How many notes are the user's, how many are of projects, and of how many projects."""
+        with self._reading():
+            user, project, projects = self._connection.execute(
+                "SELECT coalesce(sum(scope = 'user'), 0), coalesce(sum(scope = 'project'), 0),"
+                " count(DISTINCT nullif(project, '')) FROM memory"
+            ).fetchone()
+        return user, project, projects
 
     def search(self, query: str, projects: Sequence[str] = (), limit: int = 10) -> tuple[tuple[Memory, float], ...]:
         """Notes that speak of `query`, best first, each with a score in 0..1 (the best has 1)."""
