@@ -28,8 +28,9 @@ from haversack.fim.nouns import Cursor, Place
 from haversack.types import FileText
 
 BUDGETS = (1_000, 2_000, 4_000)
-# The text around the cursor gets at least this part of the room, three quarters of it before the cursor.
-LOCAL = 0.5
+# Part of the room that the text around the cursor has at least, as by default in the product; three quarters of it
+# before the cursor.
+LOCAL = 0.7
 BEFORE = 0.75
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haversack.settings_row import ANYWHERE, Setting
-from haversack.settings_values import whole_number
+from haversack.settings_values import read_flag, whole_number
 
 FIM: tuple[Setting, ...] = (
     Setting(
@@ -47,5 +47,36 @@ FIM: tuple[Setting, ...] = (
         ANYWHERE,
         "What of the model's window is left to the completion itself.",
         "`fim.complete`: the room for the prompt in a small window",
+    ),
+    Setting(
+        "fim.definitions",
+        "fim_definitions",
+        read_flag,
+        "true",
+        "`true` or `false`",
+        ANYWHERE,
+        "Whether a completion is shown the headers of what its imports, the files beside it and the types at the "
+        "cursor define.",
+        "`fim.crossfile`: signatures",
+    ),
+    Setting(
+        "fim.similar",
+        "fim_similar",
+        read_flag,
+        "true",
+        "`true` or `false`",
+        ANYWHERE,
+        "Whether it is shown lines of other files that are like those at the cursor.",
+        "`fim.crossfile`: windows alike",
+    ),
+    Setting(
+        "fim.recent",
+        "fim_recent",
+        read_flag,
+        "true",
+        "`true` or `false`",
+        ANYWHERE,
+        "Whether files lately edited or looked at are among those it learns from, though nothing imports them.",
+        "`fim.crossfile`: the ring",
     ),
 )

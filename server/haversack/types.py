@@ -646,6 +646,9 @@ class Settings:
     fim_suffix_tokens: int = 500
     fim_context_tokens: int = 1_000  # of other files
     fim_reply_tokens: int = 256
+    fim_definitions: bool = True  # headers of other files
+    fim_similar: bool = True  # lines of other files alike to those at the cursor
+    fim_recent: bool = True  # files lately edited or looked at
 
 
 # --- classify → Plan --------------------------------------------------------------------------------------------

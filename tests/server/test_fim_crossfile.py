@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.gathering import World
@@ -13,7 +14,7 @@ from haversack.fim.crossfile.receiver import bases_of, receiver_of, types_of
 from haversack.fim.nouns import Cursor, Found
 from haversack.fim.ring import RecentPlaces
 from haversack.tokens import counter
-from haversack.types import Source
+from haversack.types import Settings, Source
 
 
 @pytest.mark.parametrize(
@@ -108,12 +109,33 @@ def _served(found: Found) -> str:
 
 
 def test_members_of_the_receiver_and_of_its_bases_come(tmp_path: Path) -> None:
-    found = _find(World(tmp_path, {"ws": {"store.py": STORE, "main.py": MAIN}}), MAIN, most=60)
+    others = "".join(f"def other_{n}(argument: int) -> int:\n    return {n}\n\n\n" for n in range(40))
+    base, store = STORE.split("\n\n\n")
+    files = {"base.py": f"{others}{base}\n", "store.py": f"from base import *\n\n\n{others}{store}", "main.py": MAIN}
+    found = _find(World(tmp_path, {"ws": files}), MAIN, most=90)
     assert found.candidates[0].source is Source.SYMBOLS
     assert "read_entry" in _served(found)
     assert "flush_everything" in _served(found)
     assert found.candidates[0].origins == ("ws/store.py",)
     assert "before the cursor's dot" in found.candidates[0].why
+
+
+def test_settings_leave_out_headers_lines_alike_and_places(tmp_path: Path) -> None:
+    use = "from store import Store\n\n\ndef other(store: Store) -> None:\n    key = 'a'\n    store.read_entry(key)\n"
+    files = {"store.py": STORE, "use.py": use, "far/price.py": "def price_of(order):\n    return 1\n", "main.py": MAIN}
+    ring = RecentPlaces()
+    ring.viewed("ws", "far/price.py", 0)
+
+    def served(name: str, **changes: Any) -> tuple[set[Source], str]:
+        found = _find(World(tmp_path / name, {"ws": files}, Settings(**changes)), MAIN, ring)
+        return {each.source for each in found.candidates}, _served(found)
+
+    sources, text = served("all")
+    assert sources >= {Source.SYMBOLS, Source.HYBRID}
+    assert "price_of" in text
+    assert Source.SYMBOLS not in served("no-headers", fim_definitions=False)[0]
+    assert Source.HYBRID not in served("no-alike", fim_similar=False)[0]
+    assert "price_of" not in served("no-places", fim_recent=False)[1]
 
 
 def test_an_unsaved_buffer_answers_for_its_file(tmp_path: Path) -> None:

@@ -28,9 +28,19 @@ def find(cursor: Cursor, workspace: Workspace, ring: Ring | None, most_tokens: i
         return Found()
     began = time.perf_counter()
     folder = cursor.file.folder
-    places = [place for place in (ring.places() if ring is not None else ()) if place.folder == folder]
+    settings = workspace.snapshot.settings
+    known = ring.places() if ring is not None and settings.fim_recent else ()
+    places = [place for place in known if place.folder == folder]
     library = WorkspaceLibrary(folder, workspace)
-    pieces = pieces_for(cursor, places, library, most_tokens, _count)
+    pieces = pieces_for(
+        cursor,
+        places,
+        library,
+        most_tokens,
+        _count,
+        definitions=settings.fim_definitions,
+        similar=settings.fim_similar,
+    )
     grouped: dict[tuple[str, Source], list[Piece]] = {}
     for piece in pieces:
         edited = piece.is_signature is False and any(

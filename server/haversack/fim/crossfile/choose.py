@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from haversack.fim.crossfile.library import Library
 from haversack.fim.crossfile.pieces import Near, Piece, signatures, windows
@@ -18,6 +19,8 @@ HALVING = 8
 # Part of the room for signatures; the rest is for windows alike.
 SIGNATURES_SHARE = 0.6
 MOST_DEFINERS = 4
+# What is left of a window beside headers already in is worth its place from so many lines on.
+SHORTEST_STRETCH = 2
 # Around each file in a prompt: the tokens that part it from the next.
 FRAME = 8
 
@@ -60,20 +63,28 @@ def files_of(cursor: Cursor, near: Near, places: Sequence[Place], library: Libra
 
 
 def pieces_for(
-    cursor: Cursor, places: Sequence[Place], library: Library, most_tokens: int, count: Callable[[str], int]
+    cursor: Cursor,
+    places: Sequence[Place],
+    library: Library,
+    most_tokens: int,
+    count: Callable[[str], int],
+    *,
+    definitions: bool = True,
+    similar: bool = True,
 ) -> list[Piece]:
     """The pieces that fill `most_tokens`, best first; a line is in one of them at most."""
     near = with_bases(near_cursor(cursor.file.lines, cursor.line, cursor.column), library)
     files = files_of(cursor, near, places, library)
-    headers = signatures(near, files, library)
-    stretches = windows(near, [(each.path, each.weight) for each in files], library)
+    headers = signatures(near, files, library) if definitions else []
+    stretches = windows(near, [(each.path, each.weight) for each in files], library) if similar else []
     taken: set[tuple[str, int]] = set()
     shown: set[str] = set()
     chosen: list[Piece] = []
 
     def take(offered: Sequence[Piece], room: int) -> int:
-        for piece in offered:
-            if any((piece.path, number) in taken for number in range(piece.start, piece.end)):
+        for offer in offered:
+            piece = _untaken(offer, taken)
+            if piece is None:
                 continue
             text = library.lines(piece.path)[piece.start : piece.end]
             cost = sum(map(count, text)) + (0 if piece.path in shown else count(piece.path) + FRAME)
@@ -92,3 +103,20 @@ def pieces_for(
     left = take(stretches, most_tokens - for_headers + left)
     take(headers, left)
     return chosen
+
+
+def _untaken(piece: Piece, taken: set[tuple[str, int]]) -> Piece | None:
+    """The longest stretch of a piece that is not taken yet; of a header all or nothing."""
+    free = [number for number in range(piece.start, piece.end) if (piece.path, number) not in taken]
+    if len(free) == piece.end - piece.start:
+        return piece
+    best: tuple[int, int] = (0, 0)
+    start = previous = -2
+    for number in free:
+        start = number if number != previous + 1 else start
+        previous = number
+        if number + 1 - start > best[1] - best[0]:
+            best = (start, number + 1)
+    if piece.is_signature or best[1] - best[0] < SHORTEST_STRETCH:
+        return None
+    return replace(piece, start=best[0], end=best[1])
