@@ -1,4 +1,4 @@
-"""A conversation that the digest was not made with: other sentences, other names, other files, another trade.
+"""A conversation that the digest was not made with at first: other sentences, other names, other files, another trade.
 
 `firmware`: two people and a model about devices, C and Rust, Windows paths, registers in hexadecimal, versions, French
 and Spanish now and then. No sentence of it was in sight when the digest was made. What its first run showed was mended

@@ -30,8 +30,7 @@ from haversack.fim.nouns import FimBundle, FimRequest
 from haversack.folders import Folders
 from haversack.indexing import FolderIndex, Indexing, OnStatus
 from haversack.local_index import LocalIndexing
-from haversack.memory import MemoryStore
-from haversack.memory.store import users_file
+from haversack.memory import MemoryStore, users_file
 from haversack.pausing import Line, Pausing
 from haversack.policy.confinement import confined, may_embed
 from haversack.policy.documents import DocumentGate

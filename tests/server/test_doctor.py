@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from haversack.cli.doctor import Check, checks
-from haversack.memory.store import MemoryStore, users_file
+from haversack.memory import MemoryStore, users_file
 from haversack.session import open_session
 
 

@@ -213,7 +213,7 @@ def _memories() -> Check:
     """Opened as a session opens them; a session that cannot goes on without."""
     import apsw
 
-    from haversack.memory.store import MemoryStore, users_file
+    from haversack.memory import MemoryStore, users_file
 
     file = users_file()
     remedy = "Questions are answered without memories. Make the file and its folder yours to write, or move it aside."

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from haversack.memory.entries import LONGEST_CONTENT, Category, Memory, Scope
 from haversack.memory.ranking import rank
-from haversack.memory.store import MemoryStore
+from haversack.memory.store import MemoryStore, users_file
 
-__all__ = ["LONGEST_CONTENT", "Category", "Memory", "MemoryStore", "Scope", "rank"]
+__all__ = ["LONGEST_CONTENT", "Category", "Memory", "MemoryStore", "Scope", "rank", "users_file"]
