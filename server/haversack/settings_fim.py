@@ -2,8 +2,47 @@
 
 from __future__ import annotations
 
-from haversack.settings_row import ANYWHERE, Setting
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from haversack.settings_row import ANYWHERE, Setting, reads
 from haversack.settings_values import read_flag, whole_number
+
+# The rows of `templates.fim`, which a test compares.
+FAMILY_NAMES = (
+    "deepseek",
+    "codellama",
+    "starcoder",
+    "starcoder2",
+    "codestral",
+    "qwen",
+    "codeqwen",
+    "codegemma",
+    "granite-code",
+    "granite4",
+    "stable-code",
+    "seed-coder",
+    "codegeex",
+    "mellum",
+)
+LONGEST_TEMPLATE = 1_000
+EXAMPLES = ("qwen", "<pre>{prefix}<suf>{suffix}<mid>")
+
+
+@reads(type="object", additionalProperties={"type": "string", "maxLength": LONGEST_TEMPLATE, "examples": EXAMPLES})
+def read_families(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise ValueError("not an object")
+    given = cast("Mapping[object, object]", value)
+    for part, form in given.items():
+        if not isinstance(part, str) or not part.strip() or not isinstance(form, str) or len(form) > LONGEST_TEMPLATE:
+            raise ValueError(part)
+        fields = sorted(re.findall(r"\{(\w*)\}", form))
+        if form not in FAMILY_NAMES and fields != ["prefix", "suffix"]:
+            raise ValueError(form)
+    return {str(part): str(form) for part, form in given.items()}
+
 
 FIM: tuple[Setting, ...] = (
     Setting(
@@ -78,5 +117,17 @@ FIM: tuple[Setting, ...] = (
         ANYWHERE,
         "Whether files lately edited or looked at are among those it learns from, though nothing imports them.",
         "`fim.crossfile`: the ring",
+    ),
+    Setting(
+        "fim.families",
+        "fim_families",
+        read_families,
+        "none",
+        f"part of a model's name → one of {', '.join(f'`{name}`' for name in FAMILY_NAMES)}, "
+        "or a template with `{prefix}` and `{suffix}`",
+        ANYWHERE,
+        "How models that Haversack does not know, or that are served under another name, read a prompt with a hole in "
+        "it. All of a template that is not a field is taken for the model's control tokens.",
+        "`fim.complete`: the form of the prompt",
     ),
 )

@@ -649,6 +649,7 @@ class Settings:
     fim_definitions: bool = True  # headers of other files
     fim_similar: bool = True  # lines of other files alike to those at the cursor
     fim_recent: bool = True  # files lately edited or looked at
+    fim_families: Mapping[str, str] = field(default_factory=dict[str, str])  # part of a model's name → form
 
 
 # --- classify → Plan --------------------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ GOOD: dict[str, tuple[object, object, dict[str, object]]] = {
     "fim.definitions": (False, False, {}),
     "fim.similar": (False, False, {}),
     "fim.recent": (False, False, {}),
+    "fim.families": ({"seer": "qwen"}, {"seer": "qwen"}, {}),
     "model": ("openai/gpt-4o", "openai/gpt-4o", {}),
     "models.windows": ({"llama3.1:8b": "8k"}, {"llama3.1:8b": 8_000}, {}),
     "privacy.restrictedPaths": (["secrets/"], ("secrets/",), {}),

@@ -93,6 +93,13 @@ def test_a_model_without_fim_gets_the_prefix_alone_and_the_answer_says_so(world:
     assert {row.id for row in found.manifest.items} == {DOCUMENT_ID, "store.py"}
 
 
+def test_a_model_that_nobody_knows_reads_the_form_that_the_user_gives_it(world: World) -> None:
+    world.settings = Settings(fim_families={"llama3.2": "[S]{suffix}[P]{prefix}"})
+    found = ask(world, 4, 16, model="ollama/llama3.2:3b")
+    assert found.prompt.text == f"[S]\n[P]{MAIN[:-1]}"
+    assert "fim_not_supported" not in {problem.code for problem in found.problems}
+
+
 def test_a_restricted_document_never_goes_to_a_remote_model(world: World) -> None:
     world.settings = Settings(restricted_paths=("main.py",))
     with pytest.raises(HaversackError) as refused:

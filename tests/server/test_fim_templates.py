@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from haversack.settings_fim import FAMILY_NAMES, read_families
 from haversack.templates.fim import FAMILIES, PREFIX_STOPS, FimFile, FimForm, broken, family_of, render
 
 FILES = (FimFile("a.py", "A = 1\n"), FimFile("b.py", "B = 2\n"))
@@ -102,7 +103,7 @@ def test_several_files_are_in_the_documented_form(name: str) -> None:
     ],
 )
 def test_a_name_says_which_form(model: str, family: str) -> None:
-    found = family_of(model)
+    found = family_of(model, {})
     assert (found.name if found is not None else "") == family
 
 
@@ -136,3 +137,28 @@ def test_breaking_twice_changes_nothing_and_every_stop_ends_a_reply() -> None:
 def test_a_path_stays_on_its_line() -> None:
     prompt = render(FAMILIES["mellum"], "P", "S", path="m\n<x>.py", files=FILES)
     assert "<filename>m?<x>.py\n" in prompt.text
+
+
+def test_the_setting_knows_each_row() -> None:
+    assert tuple(FAMILIES) == FAMILY_NAMES
+
+
+def test_a_form_of_the_users_own_goes_first() -> None:
+    """By a part of the name: a row of the table, or a template, whose marks are then control tokens."""
+    assert family_of("ollama/qwen2.5-coder:7b", {"QWEN": "starcoder2"}) is FAMILIES["starcoder2"]
+    own = family_of("acme/seer", {"seer": "<pre> {prefix}<suf>{suffix} <mid>"})
+    assert own is not None
+    made = render(own, "a <pre> b", "c")
+    assert made.text.startswith("<pre> a ")
+    assert made.text.endswith("<suf>c <mid>")
+    assert (made.text.count("<pre>"), made.parted, "<mid>" in made.stops) == (1, True, True)
+    assert family_of("acme/other", {"seer": "qwen"}) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"m": "no-family"}, {"m": "<pre>{prefix}"}, {"m": "{prefix}{suffix}{suffix}"}, {" ": "qwen"}, {"m": 1}, []],
+)
+def test_a_form_that_cannot_be_filled_is_refused(given: object) -> None:
+    with pytest.raises(ValueError):
+        read_families(given)

@@ -61,7 +61,8 @@ def test_the_server_reads_what_the_editor_allows_and_no_more(setting: Setting) -
 
 
 def good(schema: Mapping[str, Any]) -> list[object]:
-    by_type: dict[str, list[object]] = {"boolean": [True, False], "array": [[], ["a/"]], "object": [{}, {"m": "8k"}]}
+    named = [{"m": each} for each in schema.get("additionalProperties", {}).get("examples", ["8k"])]
+    by_type: dict[str, list[object]] = {"boolean": [True, False], "array": [[], ["a/"]], "object": [{}, *named]}
     values = by_type.get(schema["type"], [])
     return [*values, *schema.get("enum", []), *(schema[each] for each in ("minimum", "maximum") if each in schema)]
 

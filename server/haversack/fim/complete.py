@@ -203,7 +203,7 @@ def _routed(plan: Plan, job: _Job, workspace: Workspace) -> tuple[Route, _Fitted
 def _fit(job: _Job, way: Route) -> _Fitted:
     """The prompt as this model would get it. Raises `context_window_exceeded` when not even its form fits."""
     cursor, count = job.cursor, job.counter(way.model.tokenizer)
-    family = template.family_of(way.model.name)
+    family = template.family_of(way.model.name, job.settings.fim_families)
     path, repo = _shown_path(cursor), cursor.file.folder
     frame = count.count(template.overhead(family, path, repo, cursor.language))
     reply = min(job.limits.reply, way.window // 2)

@@ -220,21 +220,27 @@ _NAMES: tuple[tuple[str, str], ...] = (
 _MATCHERS = tuple((re.compile(pattern), family) for pattern, family in _NAMES)
 
 
-def family_of(model: str, added: Sequence[tuple[str, FimFamily]] = ()) -> FimFamily | None:
+def family_of(model: str, added: Mapping[str, str]) -> FimFamily | None:
     """The family of `provider/model`, None for a model that is not known to fill in middles.
 
-    `added` are the user's own, by a part of the name; they go first.
+    `added` are the user's own: a part of the name, and a row's name or a template. They go first.
     """
     name = model.strip().lower()
-    for part, family in added:
+    for part, form in added.items():
         if part.lower() in name:
-            return family
+            return FAMILIES.get(form) or _of_template(part, form)
     bare = name.rsplit("/", 1)[-1]
     # Quantised copies are named after their model: `Qwen2.5-Coder-7B-GGUF`, `codellama-7b.Q4_K_M.gguf`.
     for pattern, family in _MATCHERS:
         if pattern.search(bare):
             return FAMILIES.get(family)
     return None
+
+
+def _of_template(name: str, form: str) -> FimFamily:
+    """What stands around the fields is what the model reads as control."""
+    tokens = tuple(token for each in _FIELD.split(form)[::2] if (token := each.strip()))
+    return FimFamily(name, form, tokens, (), "the setting haversack.fim.families")
 
 
 # Where a reply of a model without FIM ends: it goes on for ever, or begins to talk.
