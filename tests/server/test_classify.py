@@ -98,9 +98,13 @@ def plan(text: str, seen: Sequence[str] = (), **fields: object) -> Plan:
 
 @pytest.mark.parametrize("text", NOT_CODE)
 def test_talk_and_general_knowledge_gather_nothing(text: str) -> None:
-    """Greetings, thanks and questions any model answers without the project cost no gathering but for its rules."""
+    """Greetings, thanks and questions any model answers without the project cost no gathering but for rules."""
     made = plan(text)
-    assert (made.codebase, made.sources, made.intent) == (False, ((Source.RULES, 1.5),), Intent.CHAT)
+    assert (made.codebase, made.sources, made.intent) == (
+        False,
+        ((Source.KNOWLEDGE, 1.5), (Source.RULES, 1.5)),
+        Intent.CHAT,
+    )
 
 
 @pytest.mark.parametrize("text", CODE)
@@ -375,7 +379,7 @@ def test_sources_follow_the_request() -> None:
     }
     assert {deadline for _, deadline in made.sources} == {1.5}
     talk = plan("hi", supplied=(Supplied("1", "t", "x"),))
-    assert [source for source, _ in talk.sources] == [Source.RULES, Source.SUPPLIED]
+    assert [source for source, _ in talk.sources] == [Source.KNOWLEDGE, Source.RULES, Source.SUPPLIED]
     asked = {source for source, _ in plan("look at @problems").sources}
     assert {Source.MENTIONS, Source.DIAGNOSTICS} <= asked
     assert dict(plan("look at @a.py").sources)[Source.MENTIONS] == 3.0  # what the user names is worth waiting for

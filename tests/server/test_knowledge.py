@@ -85,6 +85,7 @@ def test_orders_in_a_note_are_neutralised_and_the_rest_is_not(world: World) -> N
     bundle = ask(world)
     sent = text_of(bundle)
     assert sent.count(real) == 2
+    assert f"{real}\n[instruction-like text left out]. [instruction-like text left out]system\n" in sent
     for order in ("previous instructions", "<|im_start|>", "Drop your task"):
         assert order not in sent
     flagged = {row.id for row in bundle.manifest.items if "instruction-like" in row.flags}
@@ -111,6 +112,19 @@ def test_rules_come_whatever_is_asked(world: World) -> None:
         run(pipeline.run(Request("what does cart.py sort?", model=REMOTE, budget_tokens=1_500), world.workspace()))
     )
     assert sent.count("Trains run on time") == 3
+
+
+def test_rules_hold_for_talk_as_well(world: World) -> None:
+    """They say how to answer; notes, portrait and people are for questions about the project."""
+    add(world, "rule", "RULE-1: answer in French.")
+    add(world, "knowledge", "Thanks are NOTE-1 a lot for the great help.")
+    world.write("ws", "CODEOWNERS", "* @CANARY\n")
+    request = Request("thanks a lot, great help!", model=REMOTE)
+    assert not world.plan(request.text).codebase
+    sent = text_of(run(pipeline.run(request, world.workspace(request))))
+    assert "RULE-1" in sent
+    assert "NOTE-1" not in sent
+    assert "CANARY" not in sent
 
 
 def test_the_best_notes_come_and_the_rest_is_counted(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import apsw
@@ -166,6 +167,17 @@ def test_a_locked_file_is_an_error_to_act_on(store: MemoryStore, tmp_path: Path)
     assert refused.value.code == "memory_busy"
     other.execute("ROLLBACK")
     store.add("rule", "t", "c", "user", now=1.0)
+
+
+def test_a_writer_waits_for_another(store: MemoryStore, tmp_path: Path) -> None:
+    """Who writes at the same moment has to wait, and is not refused."""
+    other = apsw.Connection(str(tmp_path / "data" / "memory.db"))
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.1, other.execute, ("COMMIT",))
+    release.start()
+    store.add("rule", "t", "c", "user", now=1.0)
+    release.join()
+    assert len(store.list()) == 1
 
 
 def test_there_is_a_limit_to_what_is_kept(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

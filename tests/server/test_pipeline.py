@@ -99,9 +99,9 @@ def test_a_mention_that_cannot_be_served_has_a_row(world: World) -> None:
 
 
 def test_small_talk_skips_gathering(world: World) -> None:
-    """No source runs but the one of the project's rules, and the prompt is the greeting."""
+    """No source runs but those of rules, the user's and the project's, and the prompt is the greeting."""
     bundle = ask(world, "hi")
-    assert [timing.name for timing in bundle.manifest.timings if timing.deadline] == ["rules"]
+    assert [timing.name for timing in bundle.manifest.timings if timing.deadline] == ["knowledge", "rules"]
     assert bundle.blocks == ()
     assert bundle.prompt.messages[-1].content == "hi"
 

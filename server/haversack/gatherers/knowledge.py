@@ -22,9 +22,9 @@ WEAKEST_MEMORY = 0.25
 
 async def gather(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
     parts: list[Awaitable[tuple[Candidate, ...]]] = []
-    if plan.broad or "architecture" in plan.categories:
+    if plan.codebase and (plan.broad or "architecture" in plan.categories):
         parts.append(workspace.run(architecture, plan, workspace))
-    if workspace.snapshot.settings.team_context and is_about_people(plan.request.text):
+    if plan.codebase and workspace.snapshot.settings.team_context and is_about_people(plan.request.text):
         parts.append(team(plan, workspace))
     (memories, problems), results = await asyncio.gather(
         workspace.run(_memories, plan, workspace), asyncio.gather(*parts)
@@ -41,7 +41,8 @@ def _memories(plan: Plan, workspace: Workspace) -> tuple[tuple[Candidate, ...], 
     rules = sorted((memory for memory in memories if memory.category is Category.RULE), key=lambda rule: rule.id)
     speaking = [rule for rule, _ in rank(plan.request.text, rules)]
     rules = [*speaking, *(rule for rule in rules if rule not in speaking)]
-    others = rank(plan.request.text, [memory for memory in memories if memory.category is not Category.RULE])
+    notes = [memory for memory in memories if memory.category is not Category.RULE]
+    others = rank(plan.request.text, notes) if plan.codebase else ()
     found: list[Candidate] = []
     room = REQUIRED_RULES
     for memory in rules:
