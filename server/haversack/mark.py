@@ -5,13 +5,12 @@ The only maker of `Marked`, and only `Marked` goes further down the line.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 from haversack import bugs, uris
 from haversack.policy.documents import DocumentGate
+from haversack.policy.named import diffed, named, said
 from haversack.policy.privacy import UNNAMED_ORIGIN, Privacy
 from haversack.policy.quotes import Quotes
 from haversack.types import Candidate, Kind, Marked, Message, Plan, Problem, Reason, Role, Source
@@ -92,7 +91,7 @@ def mark_history(
     messages: Sequence[Message], privacy: Privacy, quotes: Quotes = NO_QUOTES
 ) -> tuple[tuple[Message, ...], tuple[Problem, ...]]:
     """The conversation as a remote model may read it: messages that quote a restricted file lose their text. Pure."""
-    held = [_quotes_restricted(message, privacy, quotes) for message in messages]
+    held = _quoting_restricted(messages, privacy, quotes)
     if not any(held):
         return tuple(messages), ()
     problem = Problem(
@@ -106,41 +105,30 @@ def mark_history(
     )
 
 
-def _quotes_restricted(message: Message, privacy: Privacy, quotes: Quotes) -> bool:
-    """By its origins and by what it says. What a tool or a model says of unknown origin could quote anything."""
-    if any(privacy.restricts_origin(origin) for origin in message.origins):
+def _quoting_restricted(messages: Sequence[Message], privacy: Privacy, quotes: Quotes) -> list[bool]:
+    if not privacy.active:
+        return [_quotes_restricted(message, message.origins, privacy, quotes) for message in messages]
+    pairs = zip(messages, named(messages), strict=True)
+    return [_quotes_restricted(message, (*message.origins, *paths), privacy, quotes) for message, paths in pairs]
+
+
+def _quotes_restricted(message: Message, paths: Sequence[str], privacy: Privacy, quotes: Quotes) -> bool:
+    """By the paths it names and by what it says. What a tool or a model says of unknown origin could quote anything."""
+    if any(privacy.restricts_origin(path) for path in paths):
         return True
     if message.role is Role.SYSTEM:
         return False
     if privacy.closed and message.role is not Role.USER:
         return True
-    return any(quotes.inside(text) for text in (message.content, *_said_in_calls(message)))
-
-
-def _said_in_calls(message: Message) -> Iterator[str]:
-    """The texts in the arguments of calls, as they mean."""
-    for call in message.tool_calls:
-        try:
-            waiting: list[object] = [json.loads(call.arguments)]
-        except (ValueError, RecursionError):
-            waiting = [call.arguments]
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, str):
-                yield value
-            elif isinstance(value, list):
-                waiting += cast("list[object]", value)
-            elif isinstance(value, dict):
-                waiting += [*cast("dict[object, object]", value).items()]
-            elif isinstance(value, tuple):
-                waiting += cast("tuple[object, ...]", value)
+    return any(
+        quotes.inside(text) for text in (message.content, *(text for call in message.tool_calls for text in said(call)))
+    )
 
 
 def may_not_leave(messages: Sequence[Message], privacy: Privacy, quotes: Quotes = NO_QUOTES) -> frozenset[int]:
     """Places of messages that no model elsewhere may read to summarize them: all while the rules are closed."""
-    return frozenset(
-        at for at, message in enumerate(messages) if privacy.closed or _quotes_restricted(message, privacy, quotes)
-    )
+    held = _quoting_restricted(messages, privacy, quotes)
+    return frozenset(at for at, is_held in enumerate(held) if privacy.closed or is_held)
 
 
 def _withheld(message: Message, notice: str = WITHHELD) -> Message:
@@ -188,6 +176,8 @@ def _is_restricted(candidate: Candidate, privacy: Privacy) -> bool:
     if candidate.file is not None and not candidate.file.folder and uris.scheme_of(candidate.file.path) != "untitled":
         return True  # a document outside every folder, or a cell of a notebook: no relative pattern could have named it
     if any(privacy.restricts_origin(origin) for origin in candidate.origins):
+        return True
+    if candidate.file is None and any(privacy.restricts_origin(path) for path in diffed(candidate.text)):
         return True
     # Text of unknown origin could be from anywhere.
     return candidate.file is None and not candidate.origins and candidate.kind not in _ORIGINLESS

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from gathering import World, run
 
 from haversack import pipeline
-from haversack.mark import mark_history
+from haversack.mark import WITHHELD, mark_history, may_not_leave
 from haversack.policy.privacy import Privacy
 from haversack.policy.quotes import Quotes
-from haversack.types import Message, Request, Role, Settings, ToolCall
+from haversack.types import Message, Request, Role, Settings, Supplied, ToolCall
 
 LINES = tuple(f'CANARY_{number} = "a value that nobody else should read {number}"\n' for number in range(6))
 SHARED = "    return sorted(items, key=lambda item: item.created_at, reverse=True)\n"
@@ -94,3 +95,56 @@ def test_closed_rules_hold_back_what_models_and_tools_said() -> None:
 def test_a_long_text_is_compared_in_no_time() -> None:
     quotes = Quotes.of([LINES], [])
     assert not quotes.inside("+ " * 500_000 + "\n" + "1:" * 500_000 + "\n" * 100_000 + "`" * 100_000)
+
+
+HEADERS = {
+    "git": "diff --git a/private/b.py b/private/b.py\nindex 1..2 100644\n@@ -1 +1 @@\n-k = 1\n+k = 'CANARY'\n",
+    "one side": "--- a/x.py\n+++ b/private/b.py\n@@ -1 +1 @@\n-k = 1\n+k = 'CANARY'\n",
+    "other side, with its time": "--- private/b.py\t2024-01-01 10:00:00\n+++ /dev/null\n@@ -1 +0,0 @@\n-k = 'CANARY'\n",
+    "quoted": "--- /dev/null\n+++ \"b/private/\\303\\244.py\"\n@@ -0,0 +1 @@\n+k = 'CANARY'\n",
+    "inside a quote": "> diff --git a/private/b c.py b/private/b c.py\n> +k = 'CANARY'\n",
+    "moved, with line ends of Windows": "diff --git a/x.py b/y.py\r\nrename from private/b.py\r\n+k = 'CANARY'\r\n",
+}
+
+
+@pytest.mark.parametrize("form", HEADERS)
+def test_a_diff_is_as_restricted_as_the_files_its_headers_name(tmp_path: Path, form: str) -> None:
+    """In what somebody said, in a call's arguments and in a supplied item: no line of it is in a file any more."""
+    here, text = world(tmp_path), f"Look:\n{HEADERS[form]}"
+    call = Message(Role.ASSISTANT, "", (ToolCall("1", "apply", json.dumps({"patch": text})),))
+    request = past(Message(Role.USER, text), Message(Role.ASSISTANT, text), call)
+    request = replace(request, text="why?", supplied=(Supplied("s", "a change", text),))
+    bundle = run(pipeline.run(request, here.workspace()))
+    assert not bundle.route.model.local
+    assert "CANARY" not in repr(bundle.prompt)
+
+
+def test_a_diff_of_open_files_stays(tmp_path: Path) -> None:
+    text = HEADERS["git"].replace("private/", "public/")
+    request = replace(past(Message(Role.ASSISTANT, text)), supplied=(Supplied("s", "a change", text),))
+    bundle = run(pipeline.run(request, world(tmp_path).workspace()))
+    assert repr(bundle.prompt).count("+k = 'CANARY'") == 2
+
+
+ARGUMENTS = (
+    *({"path": "private/b.py"}, {"files": [{"at": "/home/me/ws/private/b.py"}]}, {"uri": "file:///ws/private/b.py"}),
+    *({"cmd": "cat private/b.py"}, {"cmd": 'head -n5 "./private/b.py" | sort'}, {"private/b.py": 1}),
+)
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
+def test_the_result_of_a_call_that_names_a_restricted_file_is_withheld(arguments: dict[str, object]) -> None:
+    privacy = Privacy.compile(SETTINGS, ("ws",))
+    call = Message(
+        Role.ASSISTANT, "I'll look.", (ToolCall("1", "read", json.dumps(arguments)), ToolCall("2", "ls", ""))
+    )
+    results = (Message(Role.TOOL, "k = 'CANARY'", tool_call_id="1"), Message(Role.TOOL, "x.py", tool_call_id="2"))
+    kept, _ = mark_history((call, *results), privacy)
+    assert [message.content for message in kept] == ["I'll look.", WITHHELD, "x.py"]
+    assert may_not_leave((call, *results), privacy) == {1}
+    other = replace(call, tool_calls=(ToolCall("1", "read", '{"path": "x.py"}'),))
+    assert mark_history((call, other, results[0]), privacy)[0][2].content == "k = 'CANARY'"
+    write = replace(
+        call, tool_calls=(ToolCall("1", "write", json.dumps({**arguments, "text": "k = 'CANARY'\nj = 2"})),)
+    )
+    assert mark_history((write,), privacy)[0][0].content == WITHHELD
