@@ -114,13 +114,16 @@ def test_rules_come_whatever_is_asked(world: World) -> None:
     assert sent.count("Trains run on time") == 3
 
 
-def test_rules_hold_for_talk_as_well(world: World) -> None:
+@pytest.mark.parametrize("text", ["thanks a lot, great help!", "who wrote the Bible?", "what is an architecture?"])
+def test_rules_hold_for_talk_as_well(world: World, text: str) -> None:
     """They say how to answer; notes, portrait and people are for questions about the project."""
-    add(world, "rule", "RULE-1: answer in French.")
-    add(world, "knowledge", "Thanks are NOTE-1 a lot for the great help.")
+    rule = add(world, "rule", "RULE-1: answer in French.")
+    add(world, "knowledge", "Thanks are NOTE-1 a lot for the great help, the Bible and architecture.")
     world.write("ws", "CODEOWNERS", "* @CANARY\n")
-    request = Request("thanks a lot, great help!", model=REMOTE)
-    assert not world.plan(request.text).codebase
+    request = Request(text, model=REMOTE)
+    assert not world.plan(text).codebase
+    found, _ = run(knowledge.gather(world.plan(text), world.workspace()))
+    assert [each.id for each in found] == [f"memory:{rule}"]
     sent = text_of(run(pipeline.run(request, world.workspace(request))))
     assert "RULE-1" in sent
     assert "NOTE-1" not in sent
