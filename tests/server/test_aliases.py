@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from gathering import World, run
 
 from haversack import pipeline
 from haversack.policy.origins import places
-from haversack.types import ActiveDocument, Message, Request, Role, Settings, Supplied
+from haversack.types import ActiveDocument, Message, Request, Role, Settings, Supplied, ToolCall
 
 TEXT = "".join(f'CANARY_{number} = "a value that nobody else should read {number}"\n' for number in range(6))
 SETTINGS = Settings(restricted_paths=("private/", "/top.py", "sub/private/"), model="openai/gpt-4o")
@@ -68,6 +70,34 @@ def test_a_link_that_history_names_is_followed(tmp_path: Path) -> None:
     here = world(tmp_path)
     os.symlink("private", tmp_path / "ws/alias")
     said = Message(Role.ASSISTANT, TEXT, origins=("ws/alias/b.py",))
+    assert not leaks(here, Request("hi", history=(Message(Role.USER, "look"), said)))
+
+
+OTHER_NAMES = ("{root}/{name}", "file://{root}/{name}", "{name}", "./{name}", "/elsewhere/ws/{name}", "ws/{name}:3")
+
+
+@pytest.mark.parametrize("name", ["Alias/c.py", "copy.py"])
+@pytest.mark.parametrize("form", OTHER_NAMES)
+def test_links_and_copies_are_followed_however_they_are_named(tmp_path: Path, form: str, name: str) -> None:
+    """By an absolute path, an address, a path without its folder; as origin, in a diff, in the arguments of a call."""
+    here = world(tmp_path, ws={"private/c.py": TEXT, "copy.py": TEXT, "x.py": "x = 1\n"})
+    os.symlink("private", tmp_path / "ws/Alias")
+    origin, text = form.format(root=tmp_path / "ws", name=name), "k = 'CANARY'"
+    call = Message(Role.ASSISTANT, "", (ToolCall("1", "read", json.dumps({"path": origin})),))
+    said = (Message(Role.ASSISTANT, text, origins=(origin,)), call, Message(Role.TOOL, text, tool_call_id="1"))
+    diff = Message(Role.USER, f"--- a/{name}\n+++ b/{name}\n+{text}\n")
+    supplied = (Supplied("s", "tool", text, path=origin), Supplied("d", "a change", diff.content))
+    assert not leaks(here, Request("hi", history=(Message(Role.USER, "look"), *said, diff)))
+    for item in supplied:
+        assert not leaks(here, Request("hi", supplied=(item,)))
+    free = form.format(root=tmp_path / "ws", name="x.py")
+    assert leaks(here, Request("hi", history=(Message(Role.USER, "look"), replace(said[0], origins=(free,)))))
+
+
+def test_a_link_from_outside_every_folder_is_followed(tmp_path: Path) -> None:
+    here = world(tmp_path)
+    os.symlink("ws/private/b.py", tmp_path / "outside.py")
+    said = Message(Role.ASSISTANT, "CANARY", origins=(f"{tmp_path}/outside.py",))
     assert not leaks(here, Request("hi", history=(Message(Role.USER, "look"), said)))
 
 

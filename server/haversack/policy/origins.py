@@ -23,7 +23,7 @@ def places(origin: str, folders: Sequence[str]) -> Iterator[str]:
     `folders` are spelled keys, the longest first. Where none of them begins the origin, it may be a path already, or
     begin with the name of a folder that is not open. Of an absolute path, any part may be the folder.
     """
-    for form in _forms(origin):
+    for form in forms(origin):
         spelled = spell(form)
         key = next((key for key in folders if spelled.startswith(f"{key}/")), None)
         if key is not None:
@@ -38,7 +38,7 @@ def places(origin: str, folders: Sequence[str]) -> Iterator[str]:
                 break
 
 
-def _forms(origin: str) -> Iterator[str]:
+def forms(origin: str) -> Iterator[str]:
     """The origin as written, and each way of reading it on top of the ways before."""
     yield origin
     if _PLAIN.fullmatch(origin):
