@@ -17,7 +17,7 @@ LONGEST_SIGNATURE = 4
 WINDOW_LINES = 10
 WINDOW_STEP = 5
 MOST_WINDOWS = 24
-# What a signature's score is made of; tuned on the repositories named for it in benchmarks/fim.
+# What a signature's score is made of, set by judgement; benchmarks/fim says what it gives.
 NEAR_NAME = 1.2
 OF_TYPE = 2.5
 IN_NEAR_CLASS = 0.8
