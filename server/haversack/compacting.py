@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from haversack.aliases import restricted_otherwise
 from haversack.compact import CompactConfig, compact
 from haversack.conversations import Conversations
 from haversack.mark import may_not_leave
@@ -15,8 +16,9 @@ from haversack.policy.confinement import confined
 from haversack.policy.privacy import Privacy
 from haversack.templates.chat import message_tokens
 from haversack.tokens import counter
-from haversack.types import CompactTier, HaversackError, History, Message, Problem, Request, Room, Snapshot
+from haversack.types import CompactTier, HaversackError, History, Message, Problem, Request, Room
 from haversack.window import AIM_SHARE
+from haversack.workspace import Workspace
 
 # Tiers that ask a model, each once.
 ROUNDS = 2
@@ -35,7 +37,7 @@ class Shortened:
 
 async def shorten(
     messages: Sequence[Message],
-    snapshot: Snapshot,
+    workspace: Workspace,
     conversations: Conversations,
     model: str | None = None,
     budget: int | None = None,
@@ -46,6 +48,7 @@ async def shorten(
     """The conversation in `budget` tokens; without one, in what compaction aims at in the model's window, and in no
     more than that part of its own size. Raises `context_window_exceeded` when a budget is too small for what must stay.
     """
+    snapshot = workspace.snapshot
     settings = confined(snapshot.settings, snapshot.policy, local_only=local_only)
     snapshot = replace(snapshot, settings=settings)
     resolved = catalogue.resolve(model or catalogue.load().default_model, settings, snapshot.policy.models)
@@ -57,7 +60,9 @@ async def shorten(
     held = conversations.held(
         Request("", history=tuple(messages), conversation=conversation, local_only=local_only), snapshot
     )
-    held = replace(held, barred=may_not_leave(messages, privacy) if held.remote else frozenset[int]())
+    if held.remote:
+        otherwise = await workspace.run(restricted_otherwise, (), messages, workspace)
+        held = replace(held, barred=may_not_leave(messages, replace(privacy, known_otherwise=otherwise)))
     config = CompactConfig.of(settings, resolved.family)
     shrink = partial(compact, messages, Room(target, target, target), count, config)
     problems: tuple[Problem, ...] = ()

@@ -146,7 +146,7 @@ class Session:
 
     async def context(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The bundle for `request`. Take the snapshot when the request arrives; None takes one when this starts."""
-        request, workspace = await self._prepared(request, snapshot)
+        request, workspace = await self.prepared(request, snapshot)
         bundle = await self.paused.run(request, workspace, pipeline.Services(conversations=self.conversations))
         known = bundle if bundle.turn else self.conversations.remember(request, workspace.snapshot, bundle)
         return self._recorded(request, workspace, known)
@@ -159,31 +159,31 @@ class Session:
 
     async def preview(self, request: Request, snapshot: Snapshot | None = None) -> Bundle:
         """The same decisions as `context`, with no content: texts of prompt and blocks are empty."""
-        return await self.paused.preview(*await self._prepared(request, snapshot))
+        return await self.paused.preview(*await self.prepared(request, snapshot))
 
     async def select(self, request: Request, snapshot: Snapshot | None = None) -> Selected:
         """The one document that the request's `document` names, with its bundle. Takes the snapshot as `context`."""
-        request, workspace = await self._prepared(request, snapshot)
+        request, workspace = await self.prepared(request, snapshot)
         selected = await selecting.select(request, workspace)
         return replace(selected, bundle=self._recorded(request, workspace, selected.bundle))
 
     async def fim(self, request: FimRequest, snapshot: Snapshot | None = None) -> FimBundle:
         """The prompt for inline completion at a cursor. Keeps no record: one is asked for at each pause of typing."""
-        return await complete(request, partial(self._prepared, snapshot=snapshot))
+        return await complete(request, partial(self.prepared, snapshot=snapshot))
 
     def _recorded(self, request: Request, workspace: Workspace, bundle: Bundle) -> Bundle:
         if self._recorder is None or bundle.turn:
             return bundle
         return replace(bundle, record_id=self._recorder.keep(request, workspace.snapshot, bundle))
 
-    async def _prepared(self, request: Request, snapshot: Snapshot | None) -> tuple[Request, Workspace]:
+    async def prepared(self, request: Request, snapshot: Snapshot | None = None) -> tuple[Request, Workspace]:
+        """The request with what is wrong with settings and records, and the world it is answered in."""
         frozen = await self._ruled(request, snapshot)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READER_WAIT):
                 await asyncio.gather(*(index.wait_opened() for index in self._folders.values()))
         recorded = self._recorder.take_problems() if self._recorder is not None else ()
         indexes = {key: index.reader for key, index in self._folders.items() if index.reader is not None}
-        gate = DocumentGate.of(frozen, request)
         workspace = Workspace(
             frozen,
             indexes,
@@ -191,7 +191,7 @@ class Session:
             memory=self.memories.store,
             cache_dir=self._cache_dir,
             texts=self._texts,
-            gate=gate,
+            gate=DocumentGate.of(frozen, request),
             words_only=frozenset(
                 key for key, index in self._folders.items() if not may_embed(index.reader_settings, frozen.settings)
             ),

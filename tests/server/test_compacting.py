@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from gathering import World
+from gathering import POOL, World
 
 from haversack import pipeline
 from haversack.__main__ import main
 from haversack.compacting import Shortened, shorten
 from haversack.conversations import Conversations
 from haversack.types import CompactTier, HaversackError, Message, Request, Role, Settings, Snapshot, ToolCall
+from haversack.workspace import Workspace
 
 SNAPSHOT = Snapshot((), {}, Settings(), 0.0)
 TURNS = tuple(
@@ -26,7 +28,7 @@ TURNS = tuple(
 
 def done(messages: tuple[Message, ...], budget: int | None = None, settings: Settings = SNAPSHOT.settings) -> Shortened:
     snapshot = replace(SNAPSHOT, settings=settings)
-    return asyncio.run(shorten(messages, snapshot, Conversations(), "openai/gpt-4o", budget))
+    return asyncio.run(shorten(messages, Workspace(snapshot, {}, POOL), Conversations(), "openai/gpt-4o", budget))
 
 
 def test_it_acts_though_there_is_room() -> None:
@@ -66,7 +68,7 @@ def test_the_models_family_shapes_the_conversation(tmp_path: Path) -> None:
     """One begins with the user, another with anybody: on request, and in an answer."""
     talk = TURNS[1:4]
     for model, n_messages in (("openai/gpt-4o", 3), ("anthropic/claude-sonnet-4.5", 4)):
-        asked = shorten(talk, SNAPSHOT, Conversations(), model, 100_000)
+        asked = shorten(talk, Workspace(SNAPSHOT, {}, POOL), Conversations(), model, 100_000)
         assert len(asyncio.run(asked).history.messages) == n_messages
         request = Request("why?", model=model, history=talk)
         bundle = asyncio.run(pipeline.run(request, World(tmp_path, {"ws": {"a.py": "a\n"}}).workspace(request)))
@@ -90,3 +92,31 @@ def test_the_command_keeps_the_form_of_the_file(tmp_path: Path, capsys: pytest.C
     file.write_text("no", "utf-8")
     assert main(["compact", str(file), *place]) == 1
     assert "holds no JSON" in capsys.readouterr().err
+
+
+@dataclass
+class Elsewhere:
+    """A model on another machine that is asked to summarize."""
+
+    remote: bool = True
+    name: str = "elsewhere"
+    asked: list[str] = field(default_factory=list[str])
+
+    async def ask(self, text: str, most: int, seconds: float) -> str:
+        del most, seconds
+        self.asked.append(text)
+        return "what was said, in short"
+
+
+@pytest.mark.parametrize("origin", ["ws/alias/b.py", "copy.py", "ws/private/b.py"])
+def test_no_model_elsewhere_summarizes_a_restricted_file_under_another_name(tmp_path: Path, origin: str) -> None:
+    text = "k = 'CANARY'\n"
+    world = World(tmp_path, {"ws": {"private/b.py": text, "copy.py": text}})
+    world.settings = Settings(restricted_paths=("private/",))
+    os.symlink("private", tmp_path / "ws/alias")
+    port = Elsewhere()
+    talk = (*TURNS[:3], replace(TURNS[3], content=text + TURNS[3].content, origins=(origin,)), *TURNS[4:])
+    conversations = Conversations(lambda settings, editor: port)
+    asyncio.run(shorten(talk, world.workspace(), conversations, "openai/gpt-4o", 900))
+    assert port.asked
+    assert "CANARY" not in repr(port.asked)

@@ -13,7 +13,7 @@ from haversack.cli.arguments import OK, Options
 from haversack.cli.opening import opened, run_async
 from haversack.compacting import Shortened, shorten
 from haversack.formats import READERS, WRITERS, HistoryFormat, anthropic
-from haversack.types import HaversackError, InvalidRequest
+from haversack.types import HaversackError, InvalidRequest, Request
 
 
 def run(options: Options) -> int:
@@ -25,9 +25,9 @@ async def _compact(options: Options, console: Console) -> int:
     given = _given(options.file)
     messages = READERS[options.format](given, "file")
     async with opened(options) as session:
-        merged = await session.read_policy()
-        snapshot = replace(session.snapshot(), policy=merged.policy)
-        done = await shorten(messages, snapshot, session.conversations, options.model, options.budget)
+        asked, workspace = await session.prepared(Request(""))
+        done = await shorten(messages, workspace, session.conversations, options.model, options.budget)
+        done = replace(done, problems=(*asked.problems, *done.problems))
     written: object = WRITERS[options.format](done.history.messages)
     if isinstance(given, dict):
         # A whole request stays one, with everything else that is in it.

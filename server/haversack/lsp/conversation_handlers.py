@@ -11,7 +11,7 @@ from haversack.lsp import conversation as wire
 from haversack.lsp import from_lsp, provider_history, to_lsp
 from haversack.lsp.dispatch import Handler
 from haversack.session import Session
-from haversack.types import InvalidRequest
+from haversack.types import InvalidRequest, Request
 
 
 class ConversationHandlers:
@@ -32,10 +32,11 @@ class ConversationHandlers:
         snapshot = self._session.snapshot()
 
         async def reply() -> wire.CompactResult:
-            ruled = replace(snapshot, policy=(await self._session.read_policy(params.policy)).policy)
+            asked = Request("", policy=params.policy, local_only=params.local_only)
+            asked, workspace = await self._session.prepared(asked, snapshot)
             done = await shorten(
                 messages,
-                ruled,
+                workspace,
                 self._session.conversations,
                 params.model,
                 params.budget_tokens,
@@ -47,7 +48,7 @@ class ConversationHandlers:
                 provider_messages=provider_history.written(done.history.messages, params.provider_history),
                 history=to_lsp.history(replace(done.history, note=done.note), done.window),
                 target=done.target,
-                problems=to_lsp.problems((*from_lsp.unknown_fields(unknown), *done.problems)),
+                problems=to_lsp.problems((*from_lsp.unknown_fields(unknown), *asked.problems, *done.problems)),
             )
 
         return reply()
