@@ -122,3 +122,19 @@ def _theirs(folder: Path, lines: list[str]) -> set[str]:
     corpus.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     with default_settings():
         return {lines[each.line_number - 1] for each in scan_file(str(corpus)) if each.type not in DIFFERENT}
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u202e"])
+def test_what_cannot_be_seen_hides_no_secret(unseen: str) -> None:
+    """Inside a secret or its keyword, at the places in the text as it came; letters around it stay."""
+    for rule in rules():
+        for text in rule.finds[:1]:
+            (whole, *_) = find_secrets(text)
+            at = (whole.start + whole.end) // 2
+            parted = f"\u00e4{unseen} {text[:at]}{unseen}{text[at:]}"
+            assert [each for each in find_secrets(parted) if each.start <= at + 3 < each.end], rule.id
+            (first, *_) = find_secrets(parted)
+            assert parted[first.start : first.end].replace(unseen, "") in text, rule.id
+    key = "AKIA" + "Q3EGRIUVBGEDJHTB"
+    assert secrets.without_secrets(f"a{unseen}b {unseen.join(key)}{unseen} c") == f"a{unseen}b {unseen} c"
+    assert find_secrets(f"caf\u00e9{unseen} and nothing else") == ()

@@ -48,6 +48,8 @@ _KEY_END = re.compile(rb"[ +-]?(?:[A-Za-z0-9+/]{12,75}|[A-Za-z0-9+/]{1,75}={1,2}
 _PUBLIC = re.compile(
     rb"-----BEGIN (?:CERTIFICATE|PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL)-----\r?\n[ +-]?$"
 )
+# Characters without a width, which people do not see: they come with text from web pages.
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,17 @@ def find_secrets(text: str, *, fragment: bool = False) -> tuple[Secret, ...]:
 
     `fragment`: the text may begin in the middle of a file, so lines that can only be a key's count as one.
     """
+    if text.isascii() or not _UNSEEN.search(text):
+        return _found(text, fragment)
+    # What cannot be seen is no part of a secret, but may stand inside it; places are those in the text as it came.
+    seen = [at for at, letter in enumerate(text) if not _UNSEEN.match(letter)]
+    without = _found(_UNSEEN.sub("", text), fragment)
+    inside = [(seen[each.start], seen[each.end - 1] + 1, 0, each.kind) for each in without]
+    outside = [(each.start, each.end, 1, each.kind) for each in _found(text, fragment)]
+    return tuple(Secret(kind, start, end) for start, end, kind in _united((*inside, *outside)))
+
+
+def _found(text: str, fragment: bool) -> tuple[Secret, ...]:
     data = text.encode("utf-8", "surrogatepass")
     found = [*_by_rules(data), *(_by_lines(data) if fragment else ())]
     if not found:
