@@ -20,6 +20,7 @@ from haversack.conversation.exchanges import exchanges, key_of, n_stood_for, unt
 from haversack.conversation.extract import digest, heading
 from haversack.conversation.shape import shaped
 from haversack.conversation.strip import stripped
+from haversack.policy.privacy import UNNAMED_ORIGIN
 from haversack.templates.chat import Counter, message_tokens
 from haversack.types import (
     Batch,
@@ -75,6 +76,7 @@ class Held:
     earlier: tuple[Summary, ...] = ()
     earlier_tier: CompactTier = CompactTier.NONE
     barred: frozenset[int] = frozenset()
+    private: frozenset[int] = frozenset()  # places of messages whose text no remote model may ever read
 
 
 NONE_HELD = Held()
@@ -173,6 +175,8 @@ class _Work:
         ids = tuple(message.id for message in messages if message.id)
         stands_for = tuple(dict.fromkeys(each for m in messages for each in (*m.summary_of, m.id) if each))
         origins = tuple(dict.fromkeys(origin for message in messages for origin in message.origins))
+        if UNNAMED_ORIGIN not in origins and any(self.places[at] in self.held.private for at in sources):
+            origins = (*origins, UNNAMED_ORIGIN)
         message = Message(Role.USER, text, origins=origins, summary_of=stands_for)
         before = sum(self.costs[at] for at in sources)
         return Summary(key, tuple(sources), ids, by, message, before, message_tokens(message, self.counter))

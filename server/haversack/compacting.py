@@ -60,9 +60,9 @@ async def shorten(
     held = conversations.held(
         Request("", history=tuple(messages), conversation=conversation, local_only=local_only), snapshot
     )
-    if held.remote:
-        otherwise = await workspace.run(restricted_otherwise, (), messages, workspace)
-        held = replace(held, barred=may_not_leave(messages, replace(privacy, known_otherwise=otherwise)))
+    otherwise = await workspace.run(restricted_otherwise, (), messages, workspace)
+    private = may_not_leave(messages, replace(privacy, known_otherwise=otherwise))
+    held = replace(held, private=private, barred=private if held.remote else frozenset[int]())
     config = CompactConfig.of(settings, resolved.family)
     shrink = partial(compact, messages, Room(target, target, target), count, config)
     problems: tuple[Problem, ...] = ()

@@ -15,6 +15,8 @@ from haversack import pipeline
 from haversack.__main__ import main
 from haversack.compacting import Shortened, shorten
 from haversack.conversations import Conversations
+from haversack.mark import WITHHELD, mark_history
+from haversack.policy.privacy import UNNAMED_ORIGIN, Privacy
 from haversack.types import CompactTier, HaversackError, Message, Request, Role, Settings, Snapshot, ToolCall
 from haversack.workspace import Workspace
 
@@ -105,7 +107,7 @@ class Elsewhere:
     async def ask(self, text: str, most: int, seconds: float) -> str:
         del most, seconds
         self.asked.append(text)
-        return "what was said, in short"
+        return "what was said of CANARY" if "PRIVATE" in text else "what was said, in short"
 
 
 @pytest.mark.parametrize("origin", ["ws/alias/b.py", "copy.py", "ws/private/b.py"])
@@ -120,3 +122,41 @@ def test_no_model_elsewhere_summarizes_a_restricted_file_under_another_name(tmp_
     asyncio.run(shorten(talk, world.workspace(), conversations, "openai/gpt-4o", 900))
     assert port.asked
     assert "CANARY" not in repr(port.asked)
+
+
+def test_a_digest_of_restricted_text_stays_restricted(tmp_path: Path) -> None:
+    """Also where the digest has no path to say why: it came from a result, and the call is gone."""
+    world = World(tmp_path, {"ws": {"private/b.py": "k = 1\n"}}, settings=Settings(restricted_paths=("private/",)))
+    call = Message(Role.ASSISTANT, "", (ToolCall("c", "read", '{"path": "private/b.py"}'),))
+    talk = (TURNS[0], call, Message(Role.TOOL, "src/CANARY.py says so. " * 9, tool_call_id="c"), *TURNS[1:])
+    result = asyncio.run(shorten(talk, world.workspace(), Conversations(), "openai/gpt-4o", 900))
+    (first, *_) = result.history.summaries
+    assert first.message.origins == (UNNAMED_ORIGIN,)
+    assert mark_history((first.message,), Privacy.compile(world.settings))[0][0].content == WITHHELD
+    free = asyncio.run(shorten(TURNS, world.workspace(), Conversations(), "openai/gpt-4o", 900))
+    assert all(not each.message.origins for each in free.history.summaries)
+
+
+def test_a_summary_of_what_is_restricted_since_is_not_used_for_a_remote_model(tmp_path: Path) -> None:
+    """The rule came after a model had read the message: its words are known, and not sent on."""
+    world = World(tmp_path, {"ws": {"later/b.py": "k = 1\n"}}, settings=Settings(context_window=3_000))
+    talk = tuple(
+        replace(each, content=f"PRIVATE {each.content}", origins=("ws/later/b.py",)) if at == 1 else each
+        for at, each in enumerate(TURNS)
+    )
+    port = Elsewhere()
+    conversations = Conversations(lambda settings, editor: port)
+    request = Request("and now?", history=talk, model="openai/gpt-4o", conversation="c")
+    services = pipeline.Services(conversations=conversations)
+
+    def answered() -> str:
+        bundle = asyncio.run(pipeline.run(request, world.workspace(), services))
+        conversations.remember(request, world.snapshot(), bundle)
+        assert not bundle.route.model.local
+        return repr(bundle.prompt)
+
+    assert "said of CANARY" in answered()
+    world.settings = replace(world.settings, restricted_paths=("later/",))
+    told = answered()
+    assert "CANARY" not in told
+    assert "PRIVATE" not in told
