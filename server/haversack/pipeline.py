@@ -225,8 +225,10 @@ def _decide(
         config = replace(services.pack_config, shares=lookup(request.recipe).shares)
         packing = partial(pack, scored, plan, counter=count, config=config, remote=not way.model.local)
         fixed = fixed_cost(asked, spoken, count, rules=with_rules)
-        barred = may_not_leave(plan.request.history, privacy, quotes) if known.remote else frozenset[int]()
-        memory = replace(known, barred=barred)
+        private = may_not_leave(plan.request.history, privacy, quotes)
+        # A remote model's digests are of what it may read.
+        kept = private if way.model.local else frozenset[int]()
+        memory = replace(known, barred=private if known.remote else frozenset[int](), private=kept)
         shrinking = CompactConfig.of(settings, way.model.family)
         divided = divide(
             request,

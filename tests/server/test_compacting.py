@@ -133,6 +133,11 @@ def test_a_digest_of_restricted_text_stays_restricted(tmp_path: Path) -> None:
     (first, *_) = result.history.summaries
     assert first.message.origins == (UNNAMED_ORIGIN,)
     assert mark_history((first.message,), Privacy.compile(world.settings))[0][0].content == WITHHELD
+    world.settings = replace(world.settings, context_window=3_000)
+    request = Request("and now?", history=talk, model="ollama/qwen2.5-coder:7b")
+    bundle = asyncio.run(pipeline.run(request, world.workspace()))
+    assert bundle.route.model.local
+    assert bundle.history.summaries[0].message.origins == (UNNAMED_ORIGIN,)
     free = asyncio.run(shorten(TURNS, world.workspace(), Conversations(), "openai/gpt-4o", 900))
     assert all(not each.message.origins for each in free.history.summaries)
 
