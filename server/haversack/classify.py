@@ -388,8 +388,7 @@ def _sources(
     rules = [Source.RULES] if snapshot.trusted and snapshot.settings.rules_enabled and not request.document else []
     supplied = [*rules, *([Source.SUPPLIED] if request.supplied else [])]
     if not codebase:
-        # The rules among the user's memories hold for talk as well; its other memories are about the project.
-        return tuple((source, deadline) for source in (Source.KNOWLEDGE, *supplied))
+        return tuple((source, deadline) for source in (Source.KNOWLEDGE, *supplied))  # for rules among memories
     hybrid = [Source.HYBRID] if searched else []
     sources = [Source.SYMBOLS, *hybrid, Source.KNOWLEDGE, Source.DIFF, *supplied]
     if mentions or request.active is not None:
