@@ -70,6 +70,13 @@ class FakeIndex:
         wanted = set(names)
         return tuple(s for parsed in self.parsed.values() for s in parsed.symbols if s.name in wanted)[:limit]
 
+    def definers(self, names: Sequence[str], most: int) -> dict[str, frozenset[str]]:
+        found = {
+            name: frozenset(path for path, parsed in self.parsed.items() if any(s.name == name for s in parsed.symbols))
+            for name in names
+        }
+        return {name: paths for name, paths in found.items() if 0 < len(paths) <= most}
+
     def references(self, names: Sequence[str], limit: int = 50) -> tuple[Reference, ...]:
         wanted = set(names)
         return tuple(r for parsed in self.parsed.values() for r in parsed.references if r.name in wanted)[:limit]

@@ -37,3 +37,7 @@ class MemoryLibrary:
             for symbol in repository.parsed[path].symbols
             if symbol.name == name
         ]
+
+    def definers(self, names: Sequence[str], most: int) -> dict[str, frozenset[str]]:
+        found = {name: frozenset(self._case.repository.defined.get(name, ())) for name in names}
+        return {name: paths for name, paths in found.items() if 0 < len(paths) <= most}

@@ -115,11 +115,23 @@ class IndexReader:
         found: dict[tuple[Any, ...], Symbol] = {}
         for name in list(dict.fromkeys(names))[:_MAX_NAMES]:
             *outer, last = [part for part in re.split(r"\.|::|#|/", name) if part] or [""]
-            rows = self._symbols("s.name=?", (last,)) or self._symbols("s.folded=?", (last.lower(),))
+            # With containers to choose by all are needed, else no more than are given back.
+            most = 5_000 if outer else limit
+            rows = self._symbols("s.name=?", (last,), most) or self._symbols("s.folded=?", (last.lower(),), most)
             inside = [row for row in rows if not outer or list(row.container[-len(outer) :]) == outer]
             for symbol in inside or rows:
                 found[(symbol.span, symbol.name, symbol.line)] = symbol
         return tuple(found.values())[:limit]
+
+    def definers(self, names: Sequence[str], most: int) -> dict[str, frozenset[str]]:
+        """The files that define each of these names, in this very case. Names with more than `most` are left out: they
+        tell nothing, and there may be thousands."""
+        sql = "SELECT DISTINCT f.path FROM symbols s JOIN files f ON f.id=s.file_id WHERE s.name=? LIMIT ?"
+        found = {
+            name: frozenset(str(row[0]) for row in self._rows(sql, (name, most + 1)))
+            for name in list(dict.fromkeys(names))[:_MAX_NAMES]
+        }
+        return {name: paths for name, paths in found.items() if 0 < len(paths) <= most}
 
     def references(self, names: Sequence[str], limit: int = 200) -> tuple[Reference, ...]:
         sql = "SELECT r.name, f.path, r.line, r.within FROM refs r JOIN files f ON f.id=r.file_id WHERE r.name=?"
@@ -301,9 +313,9 @@ class IndexReader:
         except apsw.Error:
             return ""
 
-    def _symbols(self, where: str, values: tuple[Any, ...]) -> list[Symbol]:
+    def _symbols(self, where: str, values: tuple[Any, ...], most: int = 5_000) -> list[Symbol]:
         sql = f"SELECT {_SYMBOL_COLUMNS} FROM symbols s JOIN files f ON f.id=s.file_id WHERE {where}"
-        rows = self._rows(f"{sql} ORDER BY s.depth, f.path, s.line LIMIT 5000", values)
+        rows = self._rows(f"{sql} ORDER BY s.depth, f.path, s.line LIMIT {int(most)}", values)
         return [_symbol_of(row) for row in rows]
 
     def _all_paths(self) -> tuple[str, ...]:

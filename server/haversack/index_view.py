@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -21,6 +21,7 @@ class Index(Protocol):
     def status(self) -> IndexStatus: ...
     def search(self, query: Query) -> SearchResult: ...
     def definitions(self, names: Sequence[str], limit: int = 50) -> tuple[Symbol, ...]: ...
+    def definers(self, names: Sequence[str], most: int) -> Mapping[str, frozenset[str]]: ...
     def references(self, names: Sequence[str], limit: int = 50) -> tuple[Reference, ...]: ...
     def symbols(self, path: str) -> tuple[Symbol, ...]: ...
     def file(self, path: str) -> FileRecord | None: ...
@@ -54,6 +55,11 @@ class VisibleIndex:
     def definitions(self, names: Sequence[str], limit: int = 50) -> tuple[Symbol, ...]:
         found = self.index.definitions(names, MORE * limit)
         return tuple(symbol for symbol in found if not self.hides(symbol.span.path))[:limit]
+
+    def definers(self, names: Sequence[str], most: int) -> Mapping[str, frozenset[str]]:
+        found = self.index.definers(names, MORE * most)
+        seen = {name: frozenset(path for path in paths if not self.hides(path)) for name, paths in found.items()}
+        return {name: paths for name, paths in seen.items() if 0 < len(paths) <= most}
 
     def references(self, names: Sequence[str], limit: int = 50) -> tuple[Reference, ...]:
         found = self.index.references(names, MORE * limit)

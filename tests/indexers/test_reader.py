@@ -57,6 +57,17 @@ def test_definitions_prefer_the_exact_case(reader: IndexReader) -> None:
     assert found.span.start <= found.line < found.span.end
 
 
+def test_who_defines_a_name_is_told_while_few_do(tmp_path: Path) -> None:
+    """Each file once, in this very case; a name that more files define than asked for is left out."""
+    files = {f"m{n}.py": "def common():\n    pass\n\n\ndef common():\n    pass\n" for n in range(3)}
+    folder = write_tree(tmp_path / "w", {**files, "own.py": "class Own:\n    pass\n"})
+    index(folder, tmp_path / "c")
+    reader = IndexReader(folder, tmp_path / "c")
+    names = ["common", "Own", "own", "nobody"]
+    assert reader.definers(names, 2) == {"Own": {"own.py"}}
+    assert reader.definers(names, 3) == {"common": set(files), "Own": {"own.py"}}
+
+
 def test_a_qualified_name_asks_for_the_one_inside(reader: IndexReader) -> None:
     """`Context.invoke` is the method; a container that is not there does not hide what is."""
     assert [symbol.container for symbol in reader.definitions(["Context.invoke"])] == [("Context",)]

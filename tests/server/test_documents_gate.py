@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gathering import World, run
+from gathering import FakeIndex, World, run
 from line_builders import make_candidate, make_file, make_plan
 
 from haversack import pipeline
+from haversack.index_view import VisibleIndex
 from haversack.lsp import to_lsp, wire
 from haversack.mark import keep_documents, mark
 from haversack.policy.documents import CONTESTED, DocumentGate
@@ -254,3 +255,12 @@ def test_the_snapshot_and_the_request_say_who_reads(world: World) -> None:
     somebody = DocumentGate.of(world.snapshot(), Request("q", tenant="acme"))
     assert (somebody.tenant, somebody.viewing) == ("acme", False)
     assert DocumentGate.of(world.snapshot(), Request("q")).tenant == ""
+
+
+def test_who_defines_a_name_is_told_without_hidden_files(tmp_path: Path) -> None:
+    """A hidden file neither shows nor makes a name look common."""
+    files = {"a.py": "def go(): ...\n", "b.py": "def go(): ...\n"}
+    for path, text in files.items():
+        (tmp_path / path).write_text(text)
+    seen = VisibleIndex(FakeIndex(tmp_path, files), lambda path: path == "b.py")
+    assert seen.definers(["go", "none"], 1) == {"go": {"a.py"}}

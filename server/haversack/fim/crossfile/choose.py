@@ -50,12 +50,8 @@ def files_of(cursor: Cursor, near: Near, places: Sequence[Place], library: Libra
     """Related files, and those that define the names in sight."""
     found = {each.path: each for each in related(cursor, frozenset(near.weights), places, library)}
     names = sorted(near.weights, key=lambda name: (-near.weights[name], name))[:40]
-    definers: dict[str, set[str]] = {}
-    for symbol in library.definitions(tuple(dict.fromkeys((*near.types, *names)))):
-        definers.setdefault(symbol.name, set()).add(symbol.span.path)
-    for name, paths in definers.items():
-        telling = paths if len(paths) <= MOST_DEFINERS else paths.intersection(found)
-        for other in sorted(telling):
+    for name, paths in library.definers(tuple(dict.fromkeys((*near.types, *names))), MOST_DEFINERS).items():
+        for other in sorted(paths):
             weight = (0.9 if name in near.types else 0.7 * near.weights.get(name, 0.0)) / len(paths)
             if other != cursor.file.path and (other not in found or found[other].weight < weight):
                 found[other] = Related(other, weight, f"defines {name}")

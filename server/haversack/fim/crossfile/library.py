@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from haversack.fim.crossfile.imports import Paths
@@ -27,6 +27,9 @@ class Library(Protocol):
 
     def symbols(self, path: str) -> Sequence[Symbol]: ...
     def definitions(self, names: Sequence[str]) -> Sequence[Symbol]: ...
+    def definers(self, names: Sequence[str], most: int) -> Mapping[str, frozenset[str]]:
+        """The files that define each name, for names that no more than `most` files define."""
+        ...
 
 
 class WorkspaceLibrary:
@@ -69,3 +72,12 @@ class WorkspaceLibrary:
 
     def definitions(self, names: Sequence[str]) -> Sequence[Symbol]:
         return [each.symbol for each in self._workspace.definitions(self._folder, names, _MOST_DEFINITIONS)]
+
+    def definers(self, names: Sequence[str], most: int) -> Mapping[str, frozenset[str]]:
+        index = self._workspace.indexes.get(self._folder)
+        found = dict(index.definers(names, most)) if index is not None else {}
+        wanted = set(names)
+        for parsed in self._workspace.overlay(self._folder):
+            for name in wanted.intersection(symbol.name for symbol in parsed.symbols):
+                found[name] = found.get(name, frozenset()) | {parsed.path}
+        return found
